@@ -116,7 +116,7 @@ def index_numbers(values: Array, /) -> tuple[Array, Array]:
 
 
 def spans_of(numbers: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Yield a guess of the result of `bounds`, which may save a pass, then the result; skip those that are too long."""
+    """Yield a guess of the result of `bounds`, which may save a pass, then the result; skip too long ranges."""
     guess = guess_bounds(numbers) if len(numbers) else None
     if guess is None or guess[1] > most:
         return

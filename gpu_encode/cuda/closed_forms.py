@@ -124,7 +124,7 @@ class Sums(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """What the rows of a category share: a line of doubles for each category, as words; the last line is for all rows.
+    """Data that the rows of a category share: a line of doubles as words for each category, and last for all rows.
 
     Parameters
     ----------

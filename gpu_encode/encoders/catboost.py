@@ -22,7 +22,7 @@ class CatBoostEncoder(SchemeEncoder):
     """Encode categories as CatBoost does before it grows trees: by ratios with priors, in a random order of the rows.
 
     A category with summed weight n gets ``(S + a * p) / (n + a)`` for every prior p of weight a.  S and n are sums over
-    the rows that the scheme lets a row see.  `statistic` chooses what S is.
+    the rows that the scheme lets a row see.  `statistic` chooses the meaning of S.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class CatBoostEncoder(SchemeEncoder):
     scale: Literal["identity", "log", "log1p", "sqrt", "logit"] | tuple[str, float] | float = "identity"
 
     def merge(self, *others: Encoder) -> Self:
-        """Add to this encoder what other encoders of the same parameters have learned.
+        """Join this encoder with others of the same parameters, as if it had learned all their rows.
 
         Returns
         -------

@@ -28,7 +28,7 @@ class ImpactEncoder(SchemeEncoder):
     parts : list of str, default=("impact", "deviation", "prevalence")
         Some of "impact", "logit", "deviation" and "prevalence"; the output columns have the order of this list.
     smooth : smoothing, "auto", float, None or dict, default=None
-        How means are shrunk, as in `TargetEncoder`, except for `GLMM`.  None is vtreat's `PartialPooling`; keys that a
+        Smoothing of the means, as in `TargetEncoder`, but not `GLMM`.  None is vtreat's `PartialPooling`; keys that a
         dict does not name get it, too.
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training, as in `TargetEncoder`.

@@ -96,7 +96,7 @@ class StatisticEncoder(SchemeEncoder):
     ddof : {0, 1}, default=1
         "var", "std" and "sem" divide by N - ddof.  If this is not above 0, they are NaN, as in pandas.
     target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
-        What y holds.  For labels, "count", "sum", "mean", "var", "std", "sem" and functions are computed from columns
+        The kind of y.  For labels, "count", "sum", "mean", "var", "std", "sem" and functions are computed from columns
         of 0 and 1: with two labels, one column for the label that sorts last; with more, one for each label.  All other
         statistics need a continuous target.  A list gives one kind per target.
     shuffle : bool, default=True

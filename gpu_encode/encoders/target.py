@@ -34,7 +34,7 @@ class TargetEncoder(SchemeEncoder):
         `Sigmoid`, `JamesStein`, `PartialPooling` and `GLMM`.  A dict has a smoothing for each column or joint key that
         it names; all others get "auto".
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
-        Who may look at whom in training.  An int is `KFold` with so many stateless folds; None is 5.  The other schemes
+        Who may look at whom in training.  An int is `KFold` with this number of folds; None is 5.  The other schemes
         are `Greedy`, `GroupKFold`, `TimeFolds`, `Holdout`, `LeaveOneOut` and `Ordered`.  It may also be a scikit-learn
         splitter, an iterable of splits, an array of fold numbers, or the name of a column that holds them.  A dict has
         one of these for each column or joint key that it names; all others get 5.

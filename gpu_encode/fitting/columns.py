@@ -93,7 +93,7 @@ class Selection:
     pairs : list of tuple of int
         Numbers of two entries each, whose pairs of categories are counted.
     others : int
-        The last entries, so many, get no encodings: the other entries are counted against them.
+        Number of the last entries that get no encodings: the other entries are counted against these.
     dates : list of int
         Columns that are summed and that later frames must have, since each row's own date is needed.
     """
@@ -307,7 +307,7 @@ class ColumnMap:
     def remember(self, entries: Sequence[KeySpec], join_later: bool = False) -> "ColumnMap":
         """Give a map that keeps the codes of columns that several keys read, if there are few rows.
 
-        With `join_later`, it keeps the codes of all joint keys, whatever the number of rows: they are needed again.
+        With `join_later`, it keeps the codes of all joint keys, for any number of rows: they are needed again.
         """
         if len(entries) < 2:
             return self

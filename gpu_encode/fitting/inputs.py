@@ -147,7 +147,7 @@ class TrainingRows:
     Parameters
     ----------
     inputs : Inputs
-        What the call was given.
+        The arguments of the call.
     frame : Frame or Pieces
         The table.
     n_rows : int
@@ -185,7 +185,7 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What was decided from all rows, for a call that has only a part of them.
+    """Facts that were found in all rows, for a call that has only a part of them.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def read_rows(
     parameters : Parameters
     inputs : Inputs
     decided : Decided, optional
-        What was decided from all rows, if the call has only a part of them: its integers become floats if other rows
+        Facts that were found in all rows, if the call has only a part of them: its integers become floats if other rows
         have floats, as in one array.
     more_may_come : bool, default=False
         Whether more rows may be added later.  If not, some weight must be above zero.
@@ -570,7 +570,7 @@ def read_categories(
     sums_alone: bool,
     together: tuple[SummedColumn, SumSpec] | None,
 ) -> list[RowCategories]:
-    """Find the categories of every key, or take those that the user gave.
+    """Find the categories of every key, or take the categories that the user gave.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         return []
     a_row, most = COUNTS_PER_ROW, MOST_COUNTS
     if device_of(task.ops) == "cuda":
-        # A GPU counts rows of classes by fold.
+        # On a GPU, keys are encoded together only by folds, and for classes without weights.
         if not (isinstance(plan, FoldPlan) and spec.classification and task.rows.weight is None):
             return []
         a_row, most = COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS
@@ -165,7 +165,7 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: 
 
 
 class AllRows(NamedTuple):
-    """The rows of a batch by fold; what each view sees of all rows; whether every row sees a row; sums for new rows."""
+    """The rows of a batch by fold; moments of all rows by view; whether every row sees a row; sums for new rows."""
 
     rows: FoldedRows
     population: PopulationMoments

@@ -55,7 +55,7 @@ _COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
 @dataclass(frozen=True, eq=False)
 class TargetInfo:
-    """What is known about a target after fit: its name, kind, and sorted class labels or distinct values."""
+    """Facts about a target after fit: its name, kind, and sorted class labels or distinct values."""
 
     name: str | None
     kind: str
@@ -190,7 +190,7 @@ class Model:
         ]
 
     def _tables_of(self, entry: int, ops: Ops) -> list[EncodingTable]:
-        """Compute the encodings of every category of an entry, on a backend's device; those of the host are kept."""
+        """Compute the encodings of every category of an entry, on a backend's device; the host's encodings are kept."""
         tables, on_host = self._tables, device_of(ops) == "cpu"
         if on_host and entry in tables:
             return tables[entry]

@@ -56,7 +56,7 @@ class WithPriors(Statistic):
 
 
 class TargetRatios(WithPriors):
-    """(S + a * p) / (n + a), where `statistic` says what S sums over the rows of a category, and n is their weight.
+    """(S + a * p) / (n + a), where S is the sum that `statistic` names, of a category's rows, and n is their weight.
 
     Parameters
     ----------

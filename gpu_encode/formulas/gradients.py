@@ -40,7 +40,7 @@ class GradientRatios(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What the statistic needs: gradients and hessians; for ranks, all categories at once."""
+        """The sums that the statistic needs: gradients and hessians; for ranks, all categories at once."""
         return Needs(
             totals=True,
             table=self.output == "order",

@@ -120,7 +120,7 @@ class Sorted(InOrder):
 
     @classmethod
     def of_all(cls, distribution: Distribution) -> Self:
-        """Make one group of all rows, whatever their category."""
+        """Make one group of all rows, of all categories."""
         counts = add_counts(distribution.value, distribution.counts, len(distribution.values))
         return cls(np.array([0, len(counts)]), distribution.values, counts)
 
@@ -373,7 +373,7 @@ class OtherRows:
         Raises
         ------
         ValueError
-            If a row is not one of those that were counted.
+            If a row was not counted.
         """
         n_values = len(self.values)
         numbers = ops.to_host(numbers_of(ops, rows)).astype(self.values.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 from cpu_fallback.types import Array, Layout, Rows, digit_window
 from gpu_encode.seam.ops import Ops
 
-# A sum of so many digits, before and after carries, stays below 2**63; so does twice the number of pairs of these rows.
+# A sum of this many digits, before and after carries, stays below 2**63; so does twice the number of pairs of rows.
 MOST_ROWS = 1 << 31
 DIGIT_BITS = 32
 MASK = np.int64(0xFFFFFFFF)

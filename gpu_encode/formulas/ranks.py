@@ -121,7 +121,7 @@ class Ranks(Statistic):
         return encodings, encodings
 
     def take_part(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which categories have a rank, given those with visible rows."""
+        """Tell which categories have a rank, from a mask of the categories with visible rows."""
         return present | (self.listed and self.order != "target")
 
     @property

@@ -301,7 +301,7 @@ def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
 def check_batches(content: Any, name: str) -> None:
     """Raise ValueError unless an Arrow stream is one record batch whose buffers are not compressed.
 
-    Arrow would decompress a buffer to whatever size it claims, without a check.
+    Arrow would decompress a buffer to any size that the file claims, without a check.
     """
     pieces = 0
     for message in pa.ipc.MessageReader.open_stream(content):

@@ -1,4 +1,4 @@
-"""What is predicted: the kind of each target, its classes, and the numbers that are summed."""
+"""Targets of a prediction: the kind of each, its classes, and the numbers that are summed."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -331,7 +331,7 @@ def warn_of_rare_classes(counts: Array, n_splits: int) -> None:
 
 
 def check_numbers(values: Array) -> None:
-    """Raise ValueError for NaN or infinity; it says how many there are and in which row the first is."""
+    """Raise ValueError for NaN or infinity, with the number of such rows and the first of them."""
     check_real("y", values)
     if values.dtype.kind != "f" or sum_is_finite(values) or bool(np.isfinite(values).all()):
         return

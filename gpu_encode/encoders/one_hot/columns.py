@@ -97,7 +97,7 @@ class OneHotColumns:
     Parameters
     ----------
     statistic : OneHot
-        What the user asked for at fit.
+        The user's rules at fit.
     drops : bool
         Whether the user asked to drop a category of any key.
     """
@@ -196,7 +196,7 @@ def columns_of_key(key: CategoryIndex, statistics: CategorySums, label: Any, sta
 
 
 def drops_of(model: Model) -> list[Any]:
-    """Give what the user asked each key to drop: None, the name of a rule, or a tuple of one category."""
+    """Give the `drop` of each key: None, the name of a rule, or a tuple of one category."""
     drops = [cast(OneHot, rule.statistic).drop for rule in model.rules]
     if not isinstance(listed := drops[0], list):
         return drops

@@ -42,7 +42,7 @@ class OrdinalEncoder(Encoder):
     dtype : dtype, default="float64"
         A type of floats or integers that holds all codes exactly.
     handle_unknown : {"error", "use_encoded_value"}, default="error"
-        What happens to values that fit did not see.  A value that only rows of weight 0 have gets the code
+        The code of values that fit did not see, or an error.  A value that only rows of weight 0 have gets the code
         `unknown_value`; with "error" its code comes after all others, so that it changes no other code.
     unknown_value : int or nan, optional
         The code of unknown values with "use_encoded_value"; no category may have it.

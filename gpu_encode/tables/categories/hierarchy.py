@@ -138,7 +138,7 @@ class Bits(Derived):
     *lengths : int
         Numbers of leading bits to keep, strictly decreasing.
     width : int, default=32
-        Number of bits of a value, at most 128.  Values are integers in [0, 2**width), or bytes of so many bits, the
+        Number of bits of a value, at most 128.  Values are integers in [0, 2**width), or bytes of `width` bits, the
         highest byte first.  With a width of 32 they may also be the text of IPv4 addresses, with 128 of IPv6 addresses.
 
     Examples
