@@ -106,7 +106,7 @@ class FoldedRows(NamedTuple):
     layout : Layout
     folds : FoldPattern or int32 array or None
     visibility : int64 array (views, folds), or LESS_ONE_ROW
-        1 where rows of a fold, or of a view, see rows of another one; or each row sees all others, in one fold.
+        1 where rows of a fold, or of a view, see rows of another fold; LESS_ONE_ROW: each row sees all other rows.
     new_rows : int64 array (folds,)
         1 for the folds that new rows see.
     """
@@ -135,7 +135,7 @@ class RowEncodings(NamedTuple):
 
 
 class Written(NamedTuple):
-    """Results of a pass over all rows beside the encodings.
+    """Results of a pass over all rows, without the encodings.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Compiled kernels on disk, safe for processes that start together.
 
-Numba keeps an index beside numbered files, and reads, changes and writes it without a lock.  So two processes that
+Numba keeps numbered files and an index, and reads, changes and writes the index without a lock.  So two processes that
 compile at once may both take the number 1, and a later process may run machine code of another signature.  A lock would
 not help: on clusters, workers start together, and many shared file systems have no locks for all nodes.  Here the name
 of a file contains all that the file depends on, so there is no index.
@@ -110,7 +110,7 @@ class KernelCache:
         if data is None:
             say_that_a_call_waits()
             return None
-        # Machine code needs only this of numba; loading numba's compiler would take a quarter of a second more.
+        # Machine code needs only this step of numba; loading numba's compiler would take a quarter of a second more.
         rtsys.initialize(target)
         return CompileResult._rebuild(target, *data)
 

@@ -101,7 +101,7 @@ def see_others(accumulators: Array, first: int, n_views: int, length: int, seen:
             total[k] = sum_of_folds(accumulators, source, n_views, length, k)
         whole = np.int64(-1)
         for view in range(n_views):
-            # This is written in any case, even if it is overwritten later: writing costs less than a decision.
+            # The sums are written in any case, even if they are overwritten later: writing costs less than a branch.
             target, any_own = np.uint64(count * length), np.int64(0)
             for k in range(length):
                 any_own |= accumulators[source]

@@ -201,7 +201,7 @@ def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
 
 
 def lookup(values: Array, categories: Array, /) -> Array:
-    """Code of each value in sorted distinct `categories` of the same dtype; -2 if it is not there."""
+    """Code of each value in sorted distinct `categories` of the same dtype; -2 for an absent value."""
     if not len(values) or not len(categories):
         return unknown_codes(len(values))
     common = common_type(values, categories)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     Words = tuple[np.uint64, np.uint64, np.uint64]
 
 WORD = np.uint64(64)
-# For the raw word of a float32 number: its bits without the sign, the smallest normal number, and what turns its
-# exponent, and the exponent of its lowest bit, into those of a float64 number.
+# For the raw word of a float32 number: its bits without the sign, the smallest normal number, and the position of the
+# sign; then the shift to the bits of a float64 number, and what is added to the exponent and to that of the lowest bit.
 SINGLE_MAGNITUDE, SINGLE_NORMAL, SINGLE_SIGN = np.uint64(0x7FFFFFFF), np.uint64(0x00800000), np.uint64(31)
 SINGLE_SHIFT, SINGLE_BIAS, SINGLE_LOWEST = np.uint64(29), np.uint64((1023 - 127) << 23), np.uint64(1023 - 150)
 

@@ -131,7 +131,7 @@ def encode_count(own: int, count: int, blend: Blend, priors: Priors, at: int, be
 def encode_digits(
     cell: Cell, blend: Blend, around: Around, count: tuple[float, float, int], rooms: Rooms
 ) -> tuple[float, bool]:
-    """Encode one output of a cell from digits, N as a pair beside them, and say whether it may be rounded wrongly."""
+    """Encode one output of a cell from its digits and from N as a pair; say whether it may be rounded wrongly."""
     n_high, n_lower, n_exponent = count
     total = sum_pair(cell.digits, cell.s_at, cell.shape)
     if blend.shrinkage.kind == M_ESTIMATE:

@@ -245,7 +245,7 @@ def encode_categories(
 
 
 def settle_doubts(indices: "Array", estimates: "Array", values: "Array") -> int:
-    """Write the values of the estimates that were in doubt (indices, outputs); give the number of lost ones."""
+    """Write the values of the estimates that were in doubt (indices, outputs); count the lost encodings."""
     output = xp.arange(len(indices)) * estimates.shape[1] + indices % estimates.shape[1]
     rounded = cast(estimates.reshape(-1)[output], values.dtype)
     values.reshape(-1).put(indices, rounded)

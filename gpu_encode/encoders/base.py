@@ -899,7 +899,7 @@ def has_names(frame: Frame | Pieces, wanted: str) -> bool:
 
 
 def asks_for_groups(cv: Any) -> bool:
-    """Tell whether a scheme, or a splitter of scikit-learn, takes groups that are given beside X."""
+    """Tell whether a scheme, or a splitter of scikit-learn, takes groups from the argument `groups`."""
     if isinstance(cv, Mapping):
         return any(map(asks_for_groups, cv.values()))
     if isinstance(cv, schemes.Scheme):

@@ -119,8 +119,8 @@ class CodesModel(Model):
 class CodesEncoder(Encoder):
     """An encoder that learns from the codes of all keys together; `_learn` of a subclass does the learning.
 
-    New rows are encoded by what was learned from all rows.  If the target is read, training rows are encoded by what
-    was learned from the rows that their fold sees.
+    New rows are encoded by the result of learning from all rows.  If the target is read, training rows are encoded by
+    the result of learning from the rows that their fold sees.
     """
 
     _learned: ClassVar[type[Learned]]

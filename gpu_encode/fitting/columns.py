@@ -117,7 +117,7 @@ class Selection:
         return len(self.entries) - self.others
 
     def without_others(self) -> "Selection":
-        """Give the selection of the entries that get encodings; new rows need no column of the others."""
+        """Give the selection of the entries that get encodings; new rows need no column of the other entries."""
         entries = self.entries[: self.n_encoded]
         encoded = {column for entry in entries for column in entry.columns}
         read = sorted({*self.training_only, *self.needed} - encoded)

@@ -77,7 +77,7 @@ def _never_learned_label(label: object) -> ValueError:
 
 
 def codes_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
-    """Give the code that each category has in another index; raise ValueError for a category that is not there."""
+    """Give the code that each category has in another index; raise ValueError for a category that the index lacks."""
     joined, own, codes = mine.union(theirs)
     if joined.n_categories > mine.n_categories:
         new = np.setdiff1d(np.arange(joined.n_categories), own)[0]

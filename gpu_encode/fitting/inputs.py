@@ -1,4 +1,4 @@
-"""Read the arguments of a call: the table, the vectors beside its rows, the targets, and the categories."""
+"""Read the arguments of a call: the table, the vectors with a value for each row, the targets, and the categories."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -127,7 +127,7 @@ class Inputs:
 
 
 def takes_groups(scheme: Scheme) -> bool:
-    """Tell whether a scheme takes groups that are given beside X."""
+    """Tell whether a scheme takes groups from the argument `groups`."""
     return hasattr(getattr(scheme, "cv", None), "split") or any(column is None for column, _ in scheme.reads())
 
 

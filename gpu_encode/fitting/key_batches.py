@@ -27,7 +27,7 @@ COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
 COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
 # The fold and class of a row are one number of 16 bits; this is its largest value.
 MOST_WITHIN = (1 << 16) - 1
-# The most columns of a key for which a GPU has room, beside the column of folds.
+# The most columns of a key for which a GPU has room, in addition to the column of folds.
 MOST_COLUMNS = 15
 
 

@@ -83,7 +83,7 @@ class KeySize:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The most memory that ``fit_transform`` takes beside X and y.
+    """The most memory that ``fit_transform`` takes in addition to X and y.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ class LookupTable:
     encodings : array (categories + 2, 1, outputs)
         The encodings by all targets, in the type of the output.
     unseen : bool array (categories + 2, 1), optional
-        True for categories that no visible row has; there only if an indicator needs it.
+        True for categories that no visible row has; None unless an indicator needs it.
     elapsed : list of Elapsed
         Columns that also depend on a row's own date.
     """
@@ -105,7 +105,7 @@ class Model:
     permutations : int
         Number of columns that repeat each output: random orders that are not averaged differ only in training.
     pairs : list of PairSums
-        Sums of the pairs of entries that the selection names; a pair that is named in both orders is there once.
+        Sums of the pairs of entries that the selection names; a pair that is named in both orders is summed once.
     """
 
     selection: Selection

@@ -133,7 +133,7 @@ class EncodingTask:
 
 
 class Trained(NamedTuple):
-    """The results of training beside the encodings of the rows.
+    """The results of training, without the encodings of the rows.
 
     Parameters
     ----------

@@ -146,7 +146,7 @@ class EncodingRule:
     def context(
         self, ops: Ops, total: Moments, categories: CategoryMoments | None = None, under_root: bool = True
     ) -> Context:
-        """Give the data that a statistic may use beside a category; `under_root`: no level is above the category."""
+        """Give the data beyond a category's own moments; `under_root` says that no level is above the category."""
         return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:

@@ -49,7 +49,7 @@ class Ranks(Statistic):
     dtype : str, default="float64"
         Type of the output, of floats or integers.
     place : int, default=0
-        Number of the column among the encoded ones: each column has random orders of its own.
+        Number of the column among the encoded columns: each column has random orders of its own.
     """
 
     needs = Needs(table=True)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """Data that a statistic may use beside the category: the moments of all visible rows, and sums over categories.
+    """Data beyond a category's own moments: the moments of all visible rows, and sums over categories.
 
-    `categories` are there only if the statistic needs them.  `of_mean` says whether the prior is the mean of `total`;
+    `categories` is None unless the statistic needs it.  `of_mean` says whether the prior is the mean of `total`;
     `ops` is the backend.
     """
 

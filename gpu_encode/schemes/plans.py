@@ -44,7 +44,7 @@ class Scheme(KnownKeywords, BaseEstimator):
         """Raise ValueError for parameters out of range."""
 
     def reads(self) -> list[tuple[Any, str]]:
-        """List the columns that the scheme reads, each with its role; None stands for groups given beside X."""
+        """List the columns that the scheme reads, each with its role; None stands for the argument `groups`."""
         return []
 
     @property

@@ -419,7 +419,7 @@ class DeviceOps(Ops, Protocol):
     def leading_eigenvectors(
         self, matrix: Any, squared: bool, wanted: int, start: Array, tol: float, /
     ) -> tuple[Array, Array] | None:
-        """Give the largest eigenvalues of a symmetric sparse matrix without negative ones, and their vectors.
+        """Give the largest eigenvalues of a symmetric sparse matrix without negative eigenvalues, and their vectors.
 
         Matrix and result lie on the host.  With `squared`, they are the eigenvalues of the transpose times the matrix;
         this product is never computed.  The result is None if the solver cannot be used, or if a residual over the

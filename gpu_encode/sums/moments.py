@@ -26,11 +26,11 @@ class Needs(NamedTuple):
     sample_variances : bool
         Variances with the denominator N - 1; weights must then be numbers of rows.
     totals : bool
-        The sum of the target in each category, beside its mean.
+        The sum of the target in each category, in addition to its mean.
     totals_from_above : bool
         Whether the total of a class is the sum over this class and all classes that sort after it.
     digits : bool
-        The exact sums themselves, beside their rounded moments.
+        The exact sums themselves, in addition to their rounded moments.
     others : bool
         For each label, the weight of the rows with any other label, too.
     categories : bool

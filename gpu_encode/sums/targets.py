@@ -284,7 +284,7 @@ def find_strays(labels: Array) -> Array:
 def refuse_text(values: Any) -> None:
     """Raise RowError for the first value that is not a number."""
     if isinstance(values, NumberedLabels):
-        # A device numbers only labels that are not numbers; if none is plainly text, the first one is named.
+        # On a device, only labels that are not numbers get codes; if none is plainly text, the error names the first.
         label = next((number for number, label in enumerate(values.labels) if not is_number(label)), 0)
         raise text_as_quantity(values.labels[label], int((values.codes == label).argmax()))
     row = next((row for row, value in enumerate(values) if not is_number(value)), 0)

@@ -257,7 +257,7 @@ def row_of(key: CategoryIndex, value: Any) -> int:
 
 
 def position_of(vocabulary: Vocabulary, value: Any) -> int:
-    """Give the index of a value in a vocabulary: MISSING for a null, UNKNOWN for a value that is not there."""
+    """Give the index of a value in a vocabulary: MISSING for a null, UNKNOWN for a value that the vocabulary lacks."""
     if is_null(value):
         return MISSING
     wanted, _ = Vocabulary.from_values([value], None)

@@ -279,7 +279,7 @@ def label_vocabulary(labels: Sequence[Any], are_text: bool, column: str) -> Voca
 
 
 def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Codes:
-    """Give the code of each path among a level's categories; -1 for a path that is not there."""
+    """Give the code of each path among a level's categories; -1 for an absent path."""
     positions = np.full(len(paths), -1, np.int32)
     rows = np.array([i for i, path in enumerate(paths) if path is not None], dtype=np.int64)
     if len(rows) and level.labels is not None and level.n:
