@@ -96,7 +96,7 @@ class FusedRule(NamedTuple):
 
 
 class FoldedRows(NamedTuple):
-    """Rows and the fold of each, how they are summed, and who sees which fold.
+    """Rows and their folds, the layout of their sums, and the folds that each view sees.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Columns of X: which are encoded, alone or jointly, which pass through, which schemes read, and their positions."""
+"""Columns of X by their use: encoded alone or jointly, passed through, or read by schemes; and their positions."""
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -91,7 +91,7 @@ class Selection:
     everything : bool
         True if `columns` was None: all columns are encoded, by position.
     pairs : list of tuple of int
-        Numbers of two entries each, whose pairs of categories are counted.
+        Pairs of numbers of entries, whose pairs of categories are counted.
     others : int
         Number of the last entries that get no encodings: the other entries are counted against these.
     dates : list of int

@@ -396,7 +396,7 @@ def encode_tile(
 def apply_policies(
     values: Floats, mu: Floats, root: Floats, leaf: VisibleMoments, codes: NDArray[np.int32], rule: EncodingRule
 ) -> tuple[Floats, Mask]:
-    """Apply the policies for unseen, unknown and missing categories; `mu` is the encoding of an unseen one."""
+    """Apply the policies for unseen, unknown and missing categories; `mu` is the encoding of an unseen category."""
     counted = rule.which_count(leaf.moments) & leaf.has[:, None]
     values = np.where(counted, rule.scaled(values), rule.encode_unseen(mu))
     values = np.where((codes == UNKNOWN)[:, None], rule.encode_unseen(root), values)

@@ -82,7 +82,7 @@ class Target:
 
     @property
     def labels(self) -> Array:
-        """Class number of each row; rows without a value have one more class."""
+        """Class number of each row; rows without a value have the number after the last class."""
         return self.values if self.present is None else np.where(self.present, self.values, np.int32(self.n_classes))
 
     @property
@@ -215,7 +215,7 @@ def infer_present(labels: Labels) -> str:
     if is_quantity(labels.ops, values):
         return "continuous"
     if not isinstance(values, np.ndarray) or (values.dtype.kind in "biu" and len(values) >= MANY_ROWS):
-        # The numbered labels give scikit-learn's answer faster; its warnings are for small data.
+        # Counting numbered labels gives scikit-learn's answer in less time; its own warnings are meant for small data.
         n_classes = len(labels.distinct[0])
         warn_of_many_classes(n_classes)
         return "binary" if n_classes <= 2 else "multiclass"
@@ -428,7 +428,7 @@ def as_numbers(ops: Ops, values: Array) -> Array:
         refuse_text(values)
         raise
     if numbers is not values:
-        # A number of another type may become infinite in this type; unchanged numbers are checked already.
+        # Conversion to this type may make a number infinite; numbers that were not converted are checked already.
         check_numbers(numbers)
     return numbers
 

@@ -257,7 +257,7 @@ class PieceVectors:
 
 
 def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
-    """Tell one vector for all rows from a list of vectors, one for each table of an X in pieces.
+    """Distinguish one vector for all rows from a list of vectors, one for each table of an X in pieces.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def join_incomplete(parts: Sequence[Any]) -> Any:
 
 
 def _typed_columns_of(part: Any) -> list[Column]:
-    """Give the columns of data on the host that has types of its own; a list has none."""
+    """Give the columns of data on the host whose columns have types; a list has none."""
     if devices.on_gpu(part):
         return []
     if is_table(part):
