@@ -266,7 +266,7 @@ def index_for(categories: Array, dtype: np.dtype[np.generic], n_rows: int) -> In
 
 
 def common_type(values: Array, categories: Array) -> np.dtype[np.generic]:
-    """Type in which both are compared: that of the rows, which are many, if it can hold the categories, too."""
+    """Type in which values and categories are compared: that of the many values, if it can hold the categories."""
     wide: np.dtype[np.generic] = np.result_type(values.dtype, categories.dtype)
     if is_device_array(categories) or wide.kind not in "iu" or values.dtype.itemsize >= wide.itemsize:
         return wide

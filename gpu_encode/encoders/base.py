@@ -155,7 +155,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return diagram + describe(self._model, {fact: getattr(self, name, None) for fact, name in named.items()})
 
     def __dask_tokenize__(self) -> Any:
-        # For a dataclass Dask would look only at the parameters, and take two fitted encoders for one.
+        # For a dataclass Dask would read only the parameters: two fitted encoders of equal ones would be the same.
         return import_module(ENGINES["dask"]).tokenize(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -828,7 +828,7 @@ class CategoryEncoder(Encoder):
         rows : int, optional
             A number of rows, in place of X.
         categories : dict of str to int, optional
-            Beside `rows`: numbers of distinct values of columns, by name.  In any other column all values may differ.
+            With `rows`: numbers of distinct values of columns, by name.  In any other column all values may differ.
         classes : int, optional
             Number of classes of the target, if y is not given; 1 for a target of numbers.
         device_memory : int or str, optional

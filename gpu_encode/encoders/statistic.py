@@ -65,7 +65,7 @@ class StatisticEncoder(SchemeEncoder):
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
-        Categories of less visible weight, or of less than this share of it, are infrequent.
+        Categories of less visible weight are infrequent; a float is a share of all visible weight.
     max_categories : int, optional
         Largest number of categories with statistics of their own; all infrequent ones together count as one.  The
         categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme

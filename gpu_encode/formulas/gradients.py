@@ -24,7 +24,7 @@ OUTPUTS = ("ratio", "order")
 
 @dataclass(eq=False, repr=False)
 class GradientRatios(Statistic):
-    """G / (H + lambda), where G and H are a category's summed gradients and hessians; or the category's rank by it.
+    """G / (H + lambda), where G and H are a category's summed gradients and hessians; or the rank of this ratio.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class PairCounter:
     positive, weight
         As given.
     positives, negatives : int
-        Number of rows of each kind; with weights, their sums, in units of a power of two.
+        Number of rows of each kind; with weights, the sums of the weights, in units of a power of two.
     """
 
     def __init__(self, ops: Ops, positive: Array, weight: Array | None = None) -> None:
@@ -52,7 +52,7 @@ class PairCounter:
 
     @property
     def pairs(self) -> int:
-        """Number of all pairs; with weights, the sum of their products."""
+        """Number of all pairs; with weights, the sum of the products of weights."""
         return self.positives * self.negatives
 
     def count(self, scores: Array) -> int:
