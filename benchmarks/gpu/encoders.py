@@ -102,7 +102,7 @@ def call_of(step: Run, case: Case, X: Array, y: Array) -> Callable[[], Any]:
 
 
 def bytes_of(case: Case) -> tuple[int, int]:
-    """Bytes of a row that must be read, and those of its encodings."""
+    """Give the bytes of a row that must be read, and the bytes of its encodings."""
     n_keys = 1 + len(case.more)
     keys, target = n_keys * np.dtype(case.keys).itemsize, 8 if case.target in ("real", "binary64") else 4
     read = {"transform": keys, "fit_transform": keys + target}.get(case.work, 2 * keys + target)
@@ -110,7 +110,7 @@ def bytes_of(case: Case) -> tuple[int, int]:
 
 
 def measure_case(step: Run, named: dict[str, Any], case: Case, X: Array, y: Array) -> None:
-    """Measure one case, beside its goal."""
+    """Measure one case, and compare it with its goal."""
     call = call_of(step, case, X, y)
     first = host_seconds_of(call)
     with trace_launches() as launched:
@@ -133,7 +133,7 @@ def measure_case(step: Run, named: dict[str, Any], case: Case, X: Array, y: Arra
 
 
 def profile(step: Run, named: dict[str, Any], call: Callable[[], Any]) -> None:
-    """List the kernels of a call by their time on the GPU; torch's profiler sees CuPy's and numba's as well."""
+    """List the kernels of a call by their time on the GPU; torch's profiler also sees the kernels of CuPy and numba."""
     try:
         import torch
         from torch.profiler import ProfilerActivity
@@ -154,13 +154,13 @@ def profile(step: Run, named: dict[str, Any], call: Callable[[], Any]) -> None:
 
 
 def time_of(average: Any) -> float:
-    """Microseconds on the GPU; older versions of torch have another name for them."""
+    """Give the microseconds on the GPU; older versions of torch have another name for them."""
     microseconds = average.device_time_total if hasattr(average, "device_time_total") else average.cuda_time_total
     return float(microseconds)
 
 
 def run(step: Run) -> None:
-    """Measure encoders at every size that was asked for."""
+    """Measure encoders at every requested size."""
     options = step.options
     for n_rows in step.size(options.rows or [min(rows_that_fit(), 10**8)], [16]):
         columns = Columns(n_rows)

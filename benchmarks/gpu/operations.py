@@ -20,8 +20,8 @@ N_FOLDS = 5
 class Work(NamedTuple):
     """A call that returns arrays, the number of its rows (or cells), and the bytes that each of them must move.
 
-    What it returns are digits where they have a layout.  A number has several spellings in digits, and one of them when
-    they are carried.
+    Results with a layout are digits.  A number can be written in digits in several ways, but in only one way after
+    carries.
     """
 
     call: Callable[[], Any]

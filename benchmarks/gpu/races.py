@@ -29,7 +29,7 @@ def alike(first: list[Any], now: list[Any]) -> bool:
 
 
 def list_ways(most: int) -> list[Path]:
-    """List all operations with few and many categories, in the way that they choose, and every way that can be forced."""
+    """List all operations with few and many categories, in the way that they choose, and all ways that can be set."""
     ways = [Path(name, work, 60, {}, set()) for name, work in {**BY_CATEGORY, **OF_ANY_ROWS}.items()]
     ways += [Path(f"{name}, many categories", work, most, {}, set()) for name, work in BY_CATEGORY.items()]
     return [*ways, *list_paths()]

@@ -9,11 +9,11 @@ from benchmarks.harness.worker import Record
 
 HEAD = ("device", "cores", "memory", "parameters", "commit", "begun", "status")
 NOTES = """
-A time is the median of calls taken in turns, after one whose answer was judged. In every turn a contender is called
-twice, and the second call counts: the first one, on the caches that others left, is "cold" (above 0.3 s one call is
-both; in a grid of first calls each call is the first of a new process). `x` is how many times faster ours is than the
-fastest of a family. Spread is (slowest - fastest) / median. B/row is the peak of resident memory over the input, less
-the output; what earlier calls left in heaps is given back before it counts.
+A time is the median of calls in turns, after one call whose answer was judged. In every turn a contender is called
+twice, and the second call counts; the first call, with the caches that other contenders left, is "cold" (above 0.3 s
+there is only one call, for both; in a grid of first calls each call is the first of a new process). `x` is how many
+times faster ours is than the fastest of a family. Spread is (slowest - fastest) / median. B/row is the peak of resident
+memory minus input and output; memory that earlier calls left in heaps is returned to the system before.
 """.strip()
 
 

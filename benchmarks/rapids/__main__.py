@@ -21,12 +21,12 @@ AXES = {
 }
 QUICK = {"rows": (40,), "categories": (5,)}
 NOTES = """
-Every contender has the mean of all targets for its prior (of 10 classes: 0.1 each) and must have the encodings of
-`ours`; `ours-own-prior` is what users run: its prior is the mean of the targets that the row may see. Of new rows
-(`mean`) the two are one. cuDF's form writes each encoding to its row after the merge; cuML's encoder sorts the merged
-rows back into their order, sorts the categories of each column, and copies them to the host. Folds are row number
-modulo 5. cuDF's ordered form is given its rows in our order: that is not measured. B/row is the peak of device memory
-on top of the frame, encodings included.
+The prior of every contender is the mean of all targets (0.1 for each of 10 classes), and its encodings must equal those
+of `ours`. Users run `ours-own-prior`: its prior is the mean of the targets that the row may see. For new rows (`mean`)
+the two are the same. cuDF's form writes each encoding to its row after the merge. cuML's encoder sorts the merged rows
+back into their order, sorts the categories of each column, and copies them to the host. Folds are the row number modulo
+5. cuDF's ordered form gets its rows in our order; this sorting is not measured. B/row is the peak of device memory
+without the frame, encodings included.
 """.strip()
 
 

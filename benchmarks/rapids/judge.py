@@ -57,7 +57,7 @@ class Judge:
 
     @property
     def stride(self) -> int:
-        """The distance between compared rows; it is no multiple of the number of folds, so that all folds are compared."""
+        """The distance between compared rows; it is no multiple of the number of folds, so all folds are compared."""
         stride = -(-self.job.n_rows * self.job.work.n_outputs // MOST_COMPARED)
         while gcd(stride, N_FOLDS) > 1:
             stride += 1
