@@ -56,7 +56,7 @@ class WithPriors(Statistic):
 
 
 class TargetRatios(WithPriors):
-    """(S + a * p) / (n + a), where `statistic` says what S sums over the rows of a category, and n is their weight.
+    """(S + a * p) / (n + a), where S is the sum that `statistic` names, of a category's rows, and n is their weight.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class CountRatios(WithPriors):
 
     @property
     def needs(self) -> Needs:
-        """The sums that are needed: a counter divides by those of the largest category."""
+        """The sums that are needed: a counter divides by the weight of the largest category."""
         return Needs(table=self.statistic == "counter")
 
     def check(self) -> None:

@@ -50,8 +50,6 @@ SETTINGS = {
 }
 # Tables that a share of the categories fits, and all do not, are none.
 OF_A_SHARE = {"windows.MOST_GROUPS": 0}
-# Bytes that CuPy's allocations begin at a multiple of.
-DEVICE_ALIGNMENT = 512
 # Bytes of tables that lie in a multiprocessor's own memory, and in the cache of all.
 NEAR, CACHED = 128 << 10, 48 << 20
 SECTOR = 32
@@ -160,7 +158,7 @@ class Case:
         n_rows, xp = tiles * tile, import_module("gpu_encode.cuda.runtime").xp
         keys = self.encoders.table_of(self.case, n_rows, self.n_categories)
         target = self.drawn.COLUMNS[self.case.target](n_rows)
-        X, y = xp.asarray(aligned(keys)), xp.asarray(aligned(target))
+        X, y = xp.asarray(keys), xp.asarray(target)
         settings = SETTINGS | ({"*.TILE": tile, "ordered.MOST_ROWS": tile} if self.in_tiles else {})
         settings |= OF_A_SHARE if self.share > 1 else {}
         with machine.counting(settings):
@@ -212,15 +210,6 @@ def kernels_of(run: Run) -> dict[str, list[machine.Launch]]:
     for launch in run.launches:
         found.setdefault(launch.kernel, []).append(launch)
     return found
-
-
-def aligned(values: Any) -> Any:
-    """Copy an array to where a GPU's would begin: kernels read whole vectors, and one between two costs more."""
-    room = np.empty(values.nbytes + DEVICE_ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % DEVICE_ALIGNMENT
-    out = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
-    out[...] = values
-    return out
 
 
 def homes_of(launch: machine.Launch, larger: machine.Launch, rows: tuple[int, int], share: int) -> list[str]:

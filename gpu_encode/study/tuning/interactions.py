@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -180,27 +180,24 @@ def choose_interactions(
     >>> best.interactions, best.tried
     ([(0, 2)], 10)
     """
-    check_encoder(encoder, X)
+    check_given(encoder, X, estimator, scoring)
     options = Options(
         order, forward, top, max_tries, tol, one_standard_error, significance, max_columns, backward, sample
-    )
-    options.check()
-    check_estimator(estimator, scoring)
+    ).checked()
     seed = read_seed(random_state) % (1 << 31)
     parameters = encoder._parameters()
     scheme = choose_scheme(encoder, parameters, folds, seed)
     with devices.explain_memory():
         entries, context = read_columns(parameters, scheme, Inputs(X, y, sample_weight, groups))
-        names = [context.rows.frame.label(entry.members[0]) for entry in context.selection.entries]
         plan = checked_plan(scheme, context)
         if estimator is None:
             scorer: Scorer = by_sums(encoder, context, plan, None if forward == "once" else sample, seed, scoring)
         else:
             scorer = by_estimator(encoder, context, plan, estimator, scoring)
-        keys, left_out = candidates(len(names), order, entries, seed, max_tries)
+        keys, left_out = candidates(len(context.selection.entries), order, entries, seed, max_tries)
         search = options.search(scorer, len(entries), len(keys), left_out)
         state = run(search, entries, keys, forward, backward)
-    return result(encoder, parameters, names, entries, search, state)
+    return result(encoder, parameters, context, entries, search, state)
 
 
 class Options(NamedTuple):
@@ -217,8 +214,8 @@ class Options(NamedTuple):
     backward: bool
     sample: int | None
 
-    def check(self) -> None:
-        """Raise ValueError or TypeError for values that no search can take."""
+    def checked(self) -> Self:
+        """Raise ValueError or TypeError for values that no search can take; give the parameters."""
         check_count(OWNER, "order", self.order, low=2)
         check_option(OWNER, "forward", self.forward, ("first", "best", "once"))
         check_number(OWNER, "tol", self.tol, low=0.0)
@@ -229,6 +226,7 @@ class Options(NamedTuple):
         for name in ("top", "max_columns", "sample"):
             if getattr(self, name) is not None:
                 check_count(OWNER, name, getattr(self, name), low=1)
+        return self
 
     def search(self, scorer: Scorer, n_own: int, n_candidates: int, left_out: int) -> Search:
         """Give the search for conjunctions beside the encoder's own keys."""
@@ -240,8 +238,8 @@ class Options(NamedTuple):
         return Search(scorer, float(self.tol), self.one_standard_error, most_keys, least, *limits_of_work)
 
 
-def check_encoder(encoder: Any, X: Any) -> None:
-    """Raise TypeError if the encoder is not a TargetEncoder, or the rows are not in memory."""
+def check_given(encoder: Any, X: Any, estimator: Any, scoring: Any) -> None:
+    """Raise TypeError or ValueError for arguments that no search can take."""
     if not isinstance(encoder, TargetEncoder):
         raise TypeError(
             f"{OWNER} chooses the parameter `columns` of a TargetEncoder, not fitted or fitted. Got "
@@ -253,9 +251,6 @@ def check_encoder(encoder: Any, X: Any) -> None:
             "[part.compute() for part in X.partitions], or a sample."
         )
 
-
-def check_estimator(estimator: Any, scoring: Any) -> None:
-    """Raise TypeError or ValueError for an estimator that cannot be fitted, or for a scoring without an estimator."""
     if estimator is not None and not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise TypeError(f"{OWNER} fits an estimator of scikit-learn, or none. Got estimator={estimator!r} instead.")
     if estimator is None and scoring not in (None, "roc_auc"):
@@ -434,13 +429,14 @@ def warn_of_left_out(search: Search) -> None:
 def result(
     encoder: TargetEncoder,
     parameters: Parameters,
-    names: Sequence[Any],
+    context: FitContext,
     entries: Sequence[Key],
     search: Search,
     state: State,
 ) -> ChosenInteractions:
     """Make the result, with the names of columns; warn if conjunctions were left out."""
     warn_of_left_out(search)
+    names = [context.rows.frame.label(entry.members[0]) for entry in context.selection.entries]
 
     def name(key: Key) -> tuple[Any, ...]:
         return tuple(names[column] for column in key)
