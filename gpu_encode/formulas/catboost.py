@@ -56,7 +56,7 @@ class WithPriors(Statistic):
 
 
 class TargetRatios(WithPriors):
-    """(S + a * p) / (n + a), where S is the sum that `statistic` names, of a category's rows, and n is their weight.
+    """(S + a * p) / (n + a): S is a sum over a category's rows, chosen by `statistic`, and n the weight of the rows.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class KeyColumns:
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """Column of each category, counted within the key; `ZERO` for a dropped one."""
+        """Column of each category, counted within the key; `ZERO` for a dropped category."""
         if self.dropped is None:
             return self.all_columns
         return np.where(self.all_columns == self.dropped, ZERO, self.all_columns - (self.all_columns > self.dropped))

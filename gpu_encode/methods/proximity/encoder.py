@@ -54,7 +54,7 @@ class ProximityEncoder(CodesEncoder):
         error most, and by at least a millionth); among equals the first is taken.  If no number helps, the step is
         halved.  Tuning ends when the step is below `tol`.
     tuning_rows : int, optional
-        At most so many training rows, chosen at random, are scored while tuning.  None: all.
+        At most this number of training rows, chosen at random, are scored while tuning.  None: all.
     max_rounds : int or "auto", default="auto"
         The largest number of rounds of the tuning; a warning says if numbers still rise after them.  "auto": 200, or as
         many as take 2**37 products if these are fewer, some minutes of a CPU.

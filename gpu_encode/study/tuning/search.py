@@ -7,7 +7,7 @@ from itertools import islice
 
 from gpu_encode.study.tuning.scorers import Gain, Key, Scorer, State, parts_of
 
-# A key is not measured if a measured key adds at least so many times the most that a sample allows for it.
+# A key is not measured if another, measured key adds at least this multiple of the most that the sample allows for it.
 SLACK = 2.0
 
 

@@ -150,7 +150,7 @@ def tables_of(data: Any) -> list[Any] | None:
     Raises
     ------
     TypeError
-        If there is something else among the tables, or there are series instead.
+        If something among them is not a table, or if they are series.
     ValueError
         If there is no table.
 
