@@ -27,14 +27,14 @@ from gpu_encode.cuda.runtime import blocks_for
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
 
-# How many numbers of a plan describe a column to the kernels: see raw/columns.cu.
+# Number of numbers that describe a column in a plan: see raw/columns.cu.
 COLUMN_NUMBERS = 9
-# The codes of a column begin at a multiple of so many bytes.
+# The codes of a column begin at a multiple of this number of bytes.
 VECTOR_BYTES = 16
 
 
 class Column(NamedTuple):
-    """Where the codes of a column begin, the bytes of each, and how many codes there are."""
+    """Where the codes of a column begin, the bytes of a code, and the number of different codes."""
 
     begin: int
     bytes: int
@@ -57,7 +57,7 @@ class NarrowCodes(NamedTuple):
 
 
 def bytes_of(size: int) -> int:
-    """Give the bytes of a code, of `size` different codes."""
+    """Give the number of bytes of a code if there are `size` different codes."""
     return 1 if size <= 1 << 8 else 2 if size <= 1 << 16 else 4
 
 

@@ -25,7 +25,7 @@ class Index(NamedTuple):
 
 
 class CodeSource(NamedTuple):
-    """How kernels read codes; gpu_encode/cuda/raw/rows.cuh does it in CUDA C++.
+    """The source from which kernels read codes; gpu_encode/cuda/raw/rows.cuh does it in CUDA C++.
 
     Parameters
     ----------
@@ -112,16 +112,16 @@ class IndexedCodes(UnwrittenCodes):
 
     @property
     def source(self) -> CodeSource:
-        """How kernels read the codes: from the array if it has been written, otherwise from the index."""
+        """The source from which kernels read the codes: the array if it has been written, otherwise the index."""
         words, _, _, size, _ = self.numbers
         as_they_are = words.dtype in WORDS and words.flags.c_contiguous and size < MOST_OFFSETS
         return self.numbers if as_they_are and "written" not in vars(self) else source_of(self.written)
 
 
 def code_source(words: Array, index: Index, offsets: "range | Array") -> CodeSource:
-    """Say how kernels read codes of numbers that are all in a direct index; `offsets` are those that have a number.
+    """Say how kernels read codes of numbers that are all in a direct index.
 
-    Consecutive numbers need no ranks, which may be empty.
+    `offsets` are the offsets that have a number.  Consecutive numbers need no ranks, which may be empty.
     """
     base, mask, ranks = index
     if isinstance(offsets, range):
@@ -130,7 +130,7 @@ def code_source(words: Array, index: Index, offsets: "range | Array") -> CodeSou
 
 
 def codes_by(words: Array, index: Index, offsets: "range | Array") -> Array:
-    """Give unwritten codes of numbers that are all in a direct index; `offsets` are those that have a number."""
+    """Give unwritten codes of numbers that are all in a direct index; `offsets` are the offsets that have a number."""
     return cast(Array, IndexedCodes(code_source(words, index, offsets)))
 
 

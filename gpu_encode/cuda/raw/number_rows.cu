@@ -1,4 +1,4 @@
-// Folds and classes of rows in as few bytes as they need.
+// Writes folds and classes of rows in as few bytes as they need.
 
 #include "rows.cuh"
 
