@@ -38,8 +38,8 @@ Name = TypeVar("Name", bound=Column)
 # Up to this number of rows, codes of columns that several keys read are kept until the call ends.
 FEW_ROWS = 1 << 20
 # From this number of keys on, keys may be encoded together, from the codes of their columns.  On a GPU fewer keys are
-# enough, since the host waits twice for a column that is read alone.  A prediction says that six keys, three columns and
-# their pairs, take two thirds of the time.
+# enough, since the host waits twice for a column that is read alone.  Six keys, three columns and their pairs, are
+# predicted to take two thirds of the time.
 FEWEST_TOGETHER = 8
 FEWEST_ON = {"cpu": FEWEST_TOGETHER, "cuda": 3}
 

@@ -23,8 +23,9 @@ from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 # rows.  Looking through more numbers takes longer than sorting the rows of the key.  A thread holds the sums of one
 # key, at most 64 MB, and its encodings, at most as many bytes.
 COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
-# A GPU has higher limits: it sorts or hashes the rows of a key outside a batch in many passes.  From the second number of
-# counts on, a row has fewer: the cells of such keys take longer than their rows, by predictions.  Cells have 32 bits.
+# A GPU has higher limits: it sorts or hashes the rows of a key outside a batch in many passes.  If a key has more
+# numbers than the second limit, the third limit holds for each row, since tables of more cells fill memory and take
+# longer than sorting (an estimate).  Cells have 32 bits.
 COUNTS_PER_DEVICE_ROW, MANY_DEVICE_COUNTS, MANY_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 24, 2, 1 << 31
 # The fold and class of a row are one number of 16 bits; this is its largest value.
 MOST_WITHIN = (1 << 16) - 1

@@ -147,6 +147,18 @@ def test_columns_of_a_device(ops, launched, case, order, dtype):
     assert launched.count("count_keys") == {"folds": 1, "few": 1, "several targets": 2}.get(case, 0)
 
 
+def test_combinations_stay_on_the_device(ops):
+    # So many that they are hashed, and of a target whose keys are encoded alone.
+    numbers = np.arange(300)
+    X, y = memory.to_device(np.stack([numbers, numbers * 7 % 300], axis=1)), memory.to_device(numbers / 8)
+    encoder = TargetEncoder(device="cuda", columns=[0, 1, (0, 1)])
+    encoder.fit_transform(X, y)
+    tuples = encoder._model.keys[2].tuples
+    assert len(tuples) == 300
+    assert not isinstance(tuples._prefixes[-1], np.ndarray)
+    assert tuples.members.tolist() == [[number, number * 7 % 300] for number in range(300)]
+
+
 def test_groups_are_folds(name):
     X, y = make_rows(5, 90, 0.1, 2)
     X, groups = X.drop(columns="time"), np.arange(90) % 11

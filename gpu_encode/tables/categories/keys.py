@@ -365,7 +365,13 @@ class LaterTuples(Tuples):
 
     def __len__(self) -> int:
         """Number of combinations."""
-        return len(self.prefixes[-1] if self._found is None else self._found.cells)
+        self._join()
+        return super().__len__() if self._found is None else len(self._found.cells)
+
+    def _join(self) -> None:
+        """Take combinations from the codes, unless a pass has found them; they stay on a GPU if they lie there."""
+        if (codes := self._codes) is not None:
+            self._prefixes, self._codes = codes.tuples._prefixes, None
 
     def tell(self, found: KeyCounts) -> None:
         """Take combinations that a pass has found, as sorted mixed-radix numbers of their values."""
@@ -383,8 +389,7 @@ class LaterTuples(Tuples):
     @property
     def prefixes(self) -> list[NDArray[np.int64]]:
         """Sorted joint keys of the first 2, 3, ... columns, on the host."""
-        if (codes := self._codes) is not None:
-            self._prefixes, self._codes = codes.tuples.prefixes, None
+        self._join()
         return super().prefixes
 
 
