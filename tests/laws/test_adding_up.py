@@ -58,6 +58,7 @@ ENCODERS: dict[str, Callable[[Any], Any]] = {
 WITHOUT_TARGET = ("columns", "one-hot", "count", "hashing", "neighbours")
 # Targets whose kind follows from all rows: the rows of some calls may look like another kind.
 CHANGING = ("counts", "labels", "fractions at the end")
+OF_SCHEMES = "cannot tell which rows|has no folds|rows of all ages"
 OTHER_KIND = (
     "forget would leave rows|different kinds|Earlier calls had|now has 3 labels|needs at most 2 distinct labels"
 )
