@@ -192,7 +192,7 @@ class Limbs:
     def pair(self) -> "Pair":
         """Give (hi, lo, exponent): the number is (hi + lo) * 2**exponent, and hi is correctly rounded.
 
-        If lo is even, it is the whole rest; its last bit is set if it is not the whole rest.
+        If lo is the whole rest, it is even; otherwise its last bit is set.
         """
         if (floats := self._as_floats()) is not None:
             return floats, np.zeros_like(floats), np.zeros_like(floats, np.int64)

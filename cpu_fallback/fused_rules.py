@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from cpu_fallback.exact import Ratio
 
 PLAIN, M_ESTIMATE, SIGMOID, EMPIRICAL_BAYES = 0, 1, 2, 3
-# The prior of a row is that of a rank: the row's rank with all but its top so many bits cleared.
+# The prior of a row belongs to a checkpoint: the row's rank, of which only this number of top bits is kept.
 CHECKPOINT_BITS = 9
 AS_CATEGORY, AS_PRIOR, AS_NAN = 0, 1, 2
-# What the views of a table see: folds, by a matrix (views, folds) of 0 and 1; each its own fold (None); or all rows but
-# one.
+# What the views of a table see: folds, by a matrix (views, folds) of 0 and 1; only their own fold (None); or all rows
+# but one.
 LESS_ONE_ROW: Literal["less one row"] = "less one row"
 Visibility = NDArray[np.int64] | Literal["less one row"] | None
 

@@ -49,7 +49,7 @@ def folders() -> list[Path]:
     if chosen := os.environ.get(SETTING):
         return [Path(chosen, named)]
     users = os.environ.get("XDG_CACHE_HOME") or Path("~", ".cache")
-    with contextlib.suppress(RuntimeError):  # nobody's home
+    with contextlib.suppress(RuntimeError):  # the user has no home folder
         return [SOURCES / "compiled" / "__pycache__", Path(users, named).expanduser()]
     return [SOURCES / "compiled" / "__pycache__"]
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 SOURCES = Path(__file__).parent
 OURS = ("cpu_fallback", "gpu_encode")
 # The functions that compile each kernel, which belong to every stamp; and the modules that only find its folder, which
-# do not.
+# belong to none.
 COMPILER = ("cpu_fallback.compiled.border", ("kernel", "stage"))
 FOLDERS = ("cpu_fallback.kernel_folder", "cpu_fallback.kernel_sources")
 

@@ -33,7 +33,7 @@ WIDEST = 24
 
 
 def factors_of(target: "Array | None", weight: "Array | None", power: int) -> "list[Array]":
-    """Give the arrays whose product weight * target**power is summed; an empty list stands for one."""
+    """Give the arrays whose product weight * target**power is summed; an empty list stands for the number 1."""
     return ([] if weight is None else [weight]) + ([] if target is None else [target] * power)
 
 

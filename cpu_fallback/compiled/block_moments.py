@@ -75,7 +75,7 @@ class BlockMoments(NamedTuple):
 
 
 class BlockSums(NamedTuple):
-    """The digits behind a block: sums that its rows see, from an index on; lines of all sums, and each row's line."""
+    """The digits of a block's numbers: sums that its rows see, from an index on; lines of all sums; each row's line."""
 
     seen: Array
     start: int

@@ -17,7 +17,7 @@ from cpu_fallback.compiled.threads import run
 if TYPE_CHECKING:
     from cpu_fallback.types import FoldedResponses, KeyColumns
 
-# A category costs in each view about as much as so many numbers of a table.
+# A category costs in each view about as much as this number of numbers in a table.
 VIEW_COST = 8
 
 

@@ -65,7 +65,7 @@ def join_marks(marks: Array, other: Array, start: int, stop: int) -> None:
 
 @kernel
 def number_shared(marks: Array, n_right: int, lefts: Array, rights: Array) -> tuple[int, int]:
-    """Replace the marks of shared pairs by numbers, others by -1; count the shared pairs, and the pairs with rows."""
+    """Replace marks of shared pairs by numbers, other marks by -1; count the shared pairs, and the pairs with rows."""
     count, occupied, pair = np.int64(0), np.int64(0), np.uint64(0)
     for left in range(len(marks) // n_right):
         for right in range(n_right):
@@ -297,7 +297,7 @@ def fit_margins(
 
 @stage
 def spread_of(n_parts: int, weight: Array, explained: Array, numbers: Array, score: Array, found: Array) -> None:
-    """Leave in S only what no column explains; write the spread, the number of categories and the sum of W."""
+    """Subtract from S the part that columns explain; write the spread, the number of categories and the sum of W."""
     unit, grid, fine = numbers[UNIT], 1.0 / numbers[GRID], numbers[GRID_OF_SPREAD]
     spread, present, total = 0.0, 0.0, 0.0
     for cell in range(len(weight)):

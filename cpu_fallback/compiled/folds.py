@@ -198,7 +198,7 @@ def walk_range(
             scramble(numbers[:count], half, keys, forward)
             outside = 0
             for i in range(count):
-                # Numbers outside of the range move to the front; what the others write there is not read.
+                # Numbers outside of the range move to the front; what other numbers write there is not read.
                 word, position = numbers[i], index[i]
                 out[np.uint64(position)] = np.int64(word)
                 numbers[outside], index[outside] = word, position

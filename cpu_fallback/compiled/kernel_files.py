@@ -140,7 +140,7 @@ class KernelCache:
 def names_of(library: Any) -> Any:
     """Give a library in numba's form for files, without the code that other libraries would need to include it.
 
-    No library includes a kernel, and reading this code took half of the time of loading a kernel.  Names stay.
+    No library includes a kernel, and reading this code took half of the time of loading a kernel.  Names are kept.
     """
     name, kind, (machine_code, code) = library
     module = llvm.parse_bitcode(code)

@@ -30,7 +30,7 @@ from cpu_fallback.fused_rules import M_ESTIMATE
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
 
-# Segments of one prior at a time, and numbers that a tile may hold at a time.
+# The most segments of one prior at a time, and the most numbers that a tile may hold.
 MOST_SEGMENTS = 1 << 10
 MOST_NUMBERS = 1 << 18
 # A row costs about as much as ten rows of other kernels.
@@ -79,7 +79,7 @@ def keep(prior: BlockMoments, source: Array, tile: Tile, segment: int) -> None:
 def hand_out(
     rows: RowParts, start: int, stop: int, cell_rule: CellRule, walk: Walk, table: Table, tile: Tile
 ) -> tuple[int, int]:
-    """Let the ranks [start, stop) see sums while there is room for priors; give the next rank and how many priors."""
+    """Let the ranks [start, stop) see sums while there is room for priors; give the next rank, and count the priors."""
     shape, first = cell_rule.shape, cell_rule.first
     width, at, segments, room, digits = cell_width(shape), start, 0, scratch(shape), digit_room()
     totals, ends, number = walk.totals, tile.ends, room_for_weights(1, shape.n_width)

@@ -55,7 +55,7 @@ def has_category(code: int, rule: FusedRule) -> bool:
 
 @stage
 def encoding_without(code: int, mu: float, rule: FusedRule) -> float:
-    """Give the encoding of a row whose category does not count; missing values have one of their own by policy."""
+    """Give the encoding of a row whose category does not count; by policy, missing values may have one of their own."""
     if code == -1 and rule.missing != AS_CATEGORY:
         return math.nan if rule.missing == AS_NAN else mu
     return unseen_encoding(mu, rule.blend)

@@ -1,4 +1,4 @@
-"""The sums that each view sees in a category: those over some of its folds, for one category after the other."""
+"""The sums that each view sees in a category: sums over some of its folds, for one category after the other."""
 
 from typing import NamedTuple
 
@@ -90,7 +90,7 @@ def sum_of_chosen(accumulators: Array, at: int, n_folds: int, length: int, matri
 
 @counting
 def see_others(accumulators: Array, first: int, n_views: int, length: int, seen: Array, seen_at: Array) -> int:
-    """Write the distinct sums of views that see all folds but their own; give how many there are.
+    """Write the distinct sums of views that see all folds but their own; give the number of these sums.
 
     `first` is the first category; `seen_at` gets the position of the sums for each category and each view.
     """

@@ -191,7 +191,7 @@ def total_pair(sums: "Array", at: int, shape: Shape) -> tuple[float, float]:
 
 @device_function
 def without_category(code: int, rule: FusedRule, words: "Array", at: int) -> bool:
-    """Write the line of a category that does not count; only return True if its rows get the mean of all others."""
+    """Write the line of a category that does not count; if its rows get the mean of all others, only return True."""
     if rule.by_mean and encoding_without(code, 1.0, rule) == 1.0 and encoding_without(code, 2.0, rule) == 2.0:
         return True
     words[at] = CONSTANT

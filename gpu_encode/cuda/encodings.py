@@ -40,7 +40,7 @@ class Doubts(NamedTuple):
 
 
 class Priors(NamedTuple):
-    """What each view, or segment of an order, sees of all categories, for each output, flat: see `Around`.
+    """The moments of all categories that each view, or segment of an order, sees, for each output, flat: see `Around`.
 
     For m-estimates it also has m * T and N if both are whole and small, else NaN.
     """
@@ -55,7 +55,7 @@ class Priors(NamedTuple):
 
 
 class Around(NamedTuple):
-    """What one view or row sees of all categories: mu, the variance, and for m-estimates m * mu as a pair."""
+    """Moments of all categories that one view or row sees: mu, the variance, and for m-estimates m * mu as a pair."""
 
     mu: float
     fraction: float

@@ -21,7 +21,8 @@ ZERO = np.uint64(0)
 # Number of slots in the first table and in the largest one: a slot number must fit into 32 bits.
 FIRST_SLOTS = 1 << 20
 MOST_SLOTS = 1 << 31
-# If a word finds no slot within so many steps, a larger table is tried; this happens at about six words to ten slots.
+# If a word finds no slot within this number of steps, a larger table is tried; it happens at about six words to ten
+# slots.
 MOST_PROBES = 128
 GROWTH = 4
 

@@ -34,7 +34,7 @@ from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout
 
-# Most digits of a window whose numbers a thread keeps in its own memory; and with one digit more for the last carry.
+# The most digits of a window whose numbers a thread keeps in its own memory, and one digit more for the last carry.
 # The driver reserves this memory for every thread that the GPU can run at once; wider numbers are in scratch space.
 NARROW = 8
 ROOM = NARROW + 1

@@ -130,7 +130,7 @@ def bytes_beside(engine: "Engine", n_buckets: int) -> int:
 
 
 def add(engine: "Engine", job: "Addition") -> bool:
-    """Add all rows in windows, unless there are few rows or too many cells; say whether it was done."""
+    """Add all rows in windows, unless there are few rows or too many cells; say whether they were added."""
     if job.variant is None or job.n_rows < FEWEST_ROWS:
         return False
     n_cells, slot_bytes = job.n_lines * job.in_line, windows.slot_bytes(job.variant)

@@ -66,7 +66,7 @@ def write_sums(rows: Sorted, start: int, stop: int, sums: "Array", source: int, 
         out[at + k] = sums[source + k] + found
         rest -= found
     if counted:
-        # All rows; for the first class, those that are in no other class.
+        # The count of all rows; for the first class, of the rows that are in no other class.
         out[at] = sums[source] + (stop - start if n_classes == 1 else rest)
 
 

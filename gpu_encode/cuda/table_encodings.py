@@ -66,7 +66,7 @@ def weigh_priors(
 
 @device_function
 def number_seen(accumulators: "Array", base: int, length: int, views: Views, view: int, k: int) -> np.int64:
-    """Give number k of what a view sees of the category that begins at `base`."""
+    """Give number k of the sums that a view sees in the category that begins at `base`."""
     if views.kind == LESS_ONE:
         return accumulators[base + k] - (1 if view == k else 0)
     if views.kind == OWN:
@@ -179,7 +179,7 @@ def views_of(visibility: Visibility, n_folds: int, n_classes: int) -> Views:
 
 
 def priors_of(population: PopulationMoments, shrinkage: Shrinkage) -> "tuple[Priors, Array]":
-    """Copy what views see of all categories to the device, also as pairs; three counters are at the end of the copy."""
+    """Copy the moments that views see of all categories to the device, also as pairs; three counters end the copy."""
     shape, exact = population.prior.shape, population.exact
     parts = [to_host(part).reshape(-1) for part in population[:3]]
     if exact is not None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gpu_encode.encoders.row_encoder import RowEncoder
     from gpu_encode.fitting.memory_plan import MemoryPlan
 
-# This is done now, while no process is forked, and not in the first call.
+# This is loaded now, while no process is forked, and not in the first call.
 frames.load_what_arrays_need()
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -116,7 +116,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @property
     def _needs_target(self) -> bool:
-        """Whether rows without a target teach nothing."""
+        """Whether an encoder learns nothing from rows without a target."""
         return True
 
     def _check_container(self, X: Any) -> None:
@@ -189,10 +189,10 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
             If X is several tables: one y for all rows, or a collection with one for each table.
         sample_weight : array of shape (n_rows,), optional
             Weights of at least zero; whole weights equal repeated rows.  As y, they are given for all rows or for each
-            table.  A row of weight 0 adds nothing to any sum, but its category, and its class with its columns, become
-            known.
+            table.  A row of weight 0 adds nothing to any sum, but the encoder then knows its category and its class; a
+            class has its columns even if all its rows have weight 0.
         groups : array of shape (n_rows,), optional
-            Groups for a scheme that wants them.  As y, they are given for all rows or for each table.
+            Groups for a scheme that reads them.  As y, they are given for all rows or for each table.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return self
 
     def _learn_from(self, inputs: Inputs) -> None:
-        """Keep what training rows teach about new rows."""
+        """Learn from training rows what new rows need, and keep it."""
         parameters = self._parameters()
         sums_alone = not parameters.new_rows_see_folds
         context = prepare(parameters, inputs, sums_alone=sums_alone)
@@ -272,7 +272,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return self._assemble(context.rows.frame, self._fit_encodings(context), context.columns)
 
     def _fit_encodings(self, context: FitContext) -> Any:
-        """Keep what training rows teach, and give their encodings in the form that `_assemble` takes."""
+        """Learn from training rows, and give their encodings in the form that `_assemble` takes."""
         context.rows.inputs.warn_of_groups(context.parameters)
         arrays, sums = encode_rows(context, plan_keys(context))
         self._keep(context, sums)
@@ -300,7 +300,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Warns
         -----
         UnseenWarning
-            If fit has not seen most values of a column, or has not seen a column, which is left out.
+            If fit has not seen most values of a column, or if X has a column that fit has not seen; it is left out.
 
         Examples
         --------
@@ -370,8 +370,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         ------
         ValueError
             If the encoder cannot have learned the rows: it does not know a category or label, a category has fewer rows
-            than are to be taken out, or sums would remain that no rows can have.  If no rows would be left.  Nothing is
-            then changed.
+            than are to be taken out, or the remaining sums are not possible for any rows.  Also if no rows would be
+            left.  Nothing is then changed.
 
         Notes
         -----
@@ -545,7 +545,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         >>> encode([("b", 1), ("never seen", None)])
         [[1.0, 0.0], [0.6666666666666666, 0.6666666666666666]]
         """
-        # Most processes that fit do not need this.
+        # Most processes that fit never make a row encoder.
         from gpu_encode.encoders.row_encoder import RowEncoder
 
         check_is_fitted(self, "_model")
@@ -605,7 +605,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return counts.beside(model)
 
     def _counted(self) -> Model:
-        """Give the model with the counts of categories with which new rows are compared."""
+        """Give the model whose counts of categories are compared with those of new rows."""
         check_is_fitted(self, "_model")
         model = self._summed
         if model.selection.others:
@@ -756,7 +756,7 @@ class CategoryEncoder(Encoder):
         sample_weight: Vector | None = None,
         groups: Vector | None = None,
     ) -> Iterator[tuple[Any, Self]]:
-        """Give what `fit_transform` gives, a few keys at a time: for thousands of joint keys, of which few are kept.
+        """Give the result of `fit_transform`, a few keys at a time: for thousands of joint keys, of which few are kept.
 
         The encodings of all keys never stand in memory together, however many keys `columns` lists.  y, weights and
         groups are read once, and all keys have the same folds or order of rows.
@@ -784,7 +784,7 @@ class CategoryEncoder(Encoder):
 
         Notes
         -----
-        This encoder is not fitted.  An encoder of the keys that were kept is fitted by their list,
+        This encoder is not fitted.  To fit an encoder of the keys that you keep, set them as its columns:
         ``clone(encoder).set_params(columns=kept).fit(X, y)``.
 
         Examples
@@ -828,9 +828,9 @@ class CategoryEncoder(Encoder):
         rows : int, optional
             A number of rows, in place of X.
         categories : dict of str to int, optional
-            Beside `rows`: distinct values of columns, by name.  Values of other columns may all be different.
+            Beside `rows`: numbers of distinct values of columns, by name.  In any other column all values may differ.
         classes : int, optional
-            Classes of the target, where there is no y; 1 is a target of numbers.
+            Number of classes of the target, if y is not given; 1 for a target of numbers.
         device_memory : int or str, optional
             Free memory of a GPU, in bytes or as "80GB"; it need not be there.  None: the free memory where the call
             would run.
@@ -841,17 +841,17 @@ class CategoryEncoder(Encoder):
             It prints as a table.  `peak_bytes` is the sum of `code_bytes` (codes of columns), `work_bytes`,
             `table_bytes` (categories and their sums) and `output_bytes`; beside them are `rows`, `keys`, `cells`,
             `free_bytes`, `device`, and `fits`.  `batches` has the names of the keys, in the fewest batches that fit one
-            after the other; `parts` is the fewest parts of the rows that do.  `to_dict` gives all of it.
+            after the other; `parts` is the fewest parts of the rows that fit.  `to_dict` gives all of it.
 
         Raises
         ------
         ValueError
-            If neither X nor `rows` is given, or if what is given does not go together.
+            If neither X nor `rows` is given, or if arguments contradict each other.
 
         Notes
         -----
-        The numbers are upper bounds for compiled kernels and GPUs; most calls take more than half of it.  Not counted:
-        X and y, columns that pass through a NumPy matrix, what the array library takes while it sorts, and, until
+        The numbers are upper bounds for compiled kernels and GPUs; most calls take more than half of the bound.  Not
+        counted: X and y, columns that pass through a NumPy matrix, memory in which the array library sorts, and, until
         kernels are compiled, up to 100 bytes per row for NumPy.
 
         Examples
@@ -874,14 +874,14 @@ class CategoryEncoder(Encoder):
         >>> plan.batches
         [['shop', 'city', 'day'], ['shop_x_city', 'shop_x_day', 'city_x_day']]
         """
-        # Few calls ask for it.
+        # Few calls need a plan.
         from gpu_encode.fitting.memory_plan import plan_memory
 
         return plan_memory(self._checked_parameters(), X, y, rows, categories, classes, device_memory)
 
 
 def accept_categories(tags: Tags) -> Tags:
-    """Say in an estimator's tags that it takes categories, text and missing values; return the tags."""
+    """Say in an estimator's tags that it takes categories, text and missing values; give the tags."""
     tags.input_tags.categorical = True
     tags.input_tags.string = True
     tags.input_tags.allow_nan = True

@@ -61,7 +61,7 @@ class CatBoostEncoder(SchemeEncoder):
     max_categories : int, optional
         Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
         categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
-        with folds; "auto" is one for "counter" and "frequency" only.
+        with folds; "auto" is such a scheme for "counter" and "frequency" only.
     handle_infrequent : {"prior", "category"}, default="prior"
         "prior": infrequent categories are treated as unseen.  "category": together they are one category.
     indicators : bool or list of {"unseen", "missing"}, default=False

@@ -35,7 +35,7 @@ class CodedRows:
     codes : list of int32 array (rows,)
         For each key, codes from 0 to n - 1; a missing value is the last category.  -1: fit has not seen the value.
     sizes : list of int
-        For each key, its number n of categories; a missing value counts as one if fit has seen one.
+        For each key, its number n of categories; a missing value counts as a category if fit has seen one.
     targets : list of Target
         The targets in y.  If there is none, a single target of kind "none".
     weight : array (rows,), optional
@@ -67,9 +67,9 @@ class CodedRows:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a learner keeps: subclasses have fields that a file can hold (NumPy arrays, numbers, text, lists of these).
+    """The result of a learner.  A file can hold all fields of subclasses: NumPy arrays, numbers, text, lists of these.
 
-    Arrays of fields are NumPy's, so that a model leaves the device that made it.
+    Arrays in fields are NumPy arrays, so that a model does not need the device that made it.
     """
 
     def names(self, keys: Sequence[str]) -> list[str]:
@@ -117,7 +117,7 @@ class CodesModel(Model):
 
 
 class CodesEncoder(Encoder):
-    """An encoder that learns from the codes of all keys together; `_learn` of a subclass says what.
+    """An encoder that learns from the codes of all keys together; `_learn` of a subclass does the learning.
 
     New rows are encoded by what was learned from all rows.  If the target is read, training rows are encoded by what
     was learned from the rows that their fold sees.
@@ -164,7 +164,7 @@ class CodesEncoder(Encoder):
         raise NotImplementedError
 
     def _encode_training(self, rows: CodedRows, plan: Plan, learned: Learned) -> Array:
-        """Encode training rows by a plan; `learned` is what all rows teach."""
+        """Encode training rows by a plan; `learned` is the result of all rows."""
         return cross_fit(rows, plan, self._learn, learned, self._owner)
 
     def _learn_from(self, inputs: Inputs) -> None:
@@ -243,7 +243,7 @@ def sizes_of(model: Model) -> list[int]:
 
 
 def n_codes(key: Any) -> int:
-    """Give the number of categories of a key; a missing value counts as one if fit has seen one."""
+    """Give the number of categories of a key; a missing value counts as a category if fit has seen one."""
     return int(key.n_categories) + bool(key.has_missing)
 
 

@@ -93,8 +93,8 @@ class GradientEncoder(SchemeEncoder):
     orders all other categories again in every leaf.  ``min_count=10`` does nearly the same as its default: it treats
     such categories as unseen.
 
-    A leaf that holds only these rows would predict -G / (H + lambda).  Gradients contain the target: if a row sees its
-    own gradient, its encoding leaks, as a target mean does.  LightGBM limits this by ``cat_l2`` and
+    A leaf that holds only the rows of one category would predict -G / (H + lambda).  Gradients contain the target: if a
+    row sees its own gradient, its encoding leaks, as a target mean does.  LightGBM limits this by ``cat_l2`` and
     ``min_data_per_group``; this encoder prevents it by the scheme.
 
     References

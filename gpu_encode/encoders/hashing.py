@@ -113,12 +113,12 @@ class HashingEncoder(Encoder):
 
     @property
     def categories_(self) -> list[Array]:
-        """Nothing that is kept."""
+        """Raise AttributeError: no categories are kept."""
         raise AttributeError("HashingEncoder keeps no categories.")
 
     @property
     def encodings_(self) -> list[Array]:
-        """Nothing that is kept."""
+        """Raise AttributeError: no encodings are kept."""
         raise AttributeError("HashingEncoder keeps no encodings.")
 
     def _publish(self, model: Model) -> None:

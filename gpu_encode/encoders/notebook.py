@@ -9,7 +9,7 @@ from gpu_encode.encoders.key_summary import KeySummary
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.smoothing import Smoothing
 
-# At most so many keys are shown, and so many categories of each key.
+# The most keys that are shown, and the most categories of each key.
 MOST_KEYS, MOST_MOVES = 20, 20
 STYLE = """
 .gpu-encode {font-size: 0.9em; margin-top: .5em}

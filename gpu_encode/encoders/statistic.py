@@ -49,8 +49,8 @@ class StatisticEncoder(SchemeEncoder):
         key.
 
         If the values are y, "count", "sum" and "nunique" are of the rows that a row may see: by default, training rows
-        see four folds of five, and new rows see all rows, so their numbers are larger.  "mean" has no such step; nor
-        has `CountEncoder`, which counts all rows.
+        see four folds of five, and new rows see all rows, so the numbers of new rows are larger.  "mean" has no such
+        difference; neither has `CountEncoder`, which counts all rows.
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; all other
         values are unknown, and so are missing values if the list does not hold None.
@@ -105,7 +105,7 @@ class StatisticEncoder(SchemeEncoder):
         Seed of the folds of an integer `cv`.
     scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
         Scale of all statistics, as in `TargetEncoder`.  `fit` refuses statistics that may lie outside of the scale:
-        those that may be negative, functions of your own, and for "logit" those that may be above 1.
+        statistics that may be negative, functions of your own, and for "logit" statistics that may be above 1.
 
     Attributes
     ----------

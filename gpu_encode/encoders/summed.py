@@ -41,13 +41,13 @@ class LearnedTables(Learned):
         raise NotImplementedError
 
     def encode(self, rows: CodedRows) -> Array:
-        """Look up the encodings of rows by their codes; -1 counts from the end."""
+        """Look up the encodings of rows by their codes; the code -1 takes the last line."""
         looked_up = [rows.ops.to_device(table)[codes] for table, codes in zip(self.tables(), rows.codes, strict=True)]
         return np.concatenate(looked_up, axis=1)
 
 
 class SummedEncoder(CodesEncoder):
-    """An encoder that learns from sums of categories and of their pairs; `_learn_sums` of a subclass says what.
+    """An encoder that learns from sums of categories and of their pairs; `_learn_sums` of a subclass does the learning.
 
     It keeps nothing of the rows but their sums, which are exact: fitted in parts, in any order, it has the same bits as
     if it had been fitted to all rows at once.  After new sums are added, it learns again from all sums: `fit` does so
@@ -229,7 +229,7 @@ class SummedEncoder(CodesEncoder):
 
 
 def sum_views(context: FitContext, plan: FoldPlan | SplitPlan) -> tuple[list[Model], Model]:
-    """Sum the rows that each fold sees, and those that new rows see."""
+    """Sum the rows that each fold sees, and the rows that new rows see."""
     if isinstance(plan, FoldPlan):
         sums = [[task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks in context.tasks]
         return share_out(make_model(context, sums), plan)

@@ -31,8 +31,8 @@ class TargetEncoder(SchemeEncoder):
         "auto" infers as scikit-learn does.  A list gives one kind per target.
     smooth : "auto", float, None, smoothing or dict, default="auto"
         "auto" is `EmpiricalBayes`; a float m is `MEstimate(m)`; None is the plain mean.  The other smoothings are
-        `Sigmoid`, `JamesStein`, `PartialPooling` and `GLMM`.  A dict has one for each column or joint key that it
-        names; all others get "auto".
+        `Sigmoid`, `JamesStein`, `PartialPooling` and `GLMM`.  A dict has a smoothing for each column or joint key that
+        it names; all others get "auto".
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training.  An int is `KFold` with so many stateless folds; None is 5.  The other schemes
         are `Greedy`, `GroupKFold`, `TimeFolds`, `Holdout`, `LeaveOneOut` and `Ordered`.  It may also be a scikit-learn

@@ -80,7 +80,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
         Encoding of each category: by column, then target, then class, then fold of blow-up columns.
     information_value_ : float64 ndarray of shape (n_codes,)
         Information value of each column of encodings, in the order of `encodings_`: the sum over the categories of
-        (p - q) * log(p / q), where p and q are the two shares whose ratio is above.  Its error is at most 8 ulp; that
+        (p - q) * log(p / q), where p and q are the two shares of the ratio above.  Its error is at most 8 ulp; that
         of the logarithms, which are the encodings, is at most 4 ulp or 2**-100.  A column with less than 0.02 says
         almost nothing about the target.
     target_type_ : str or list of str

@@ -13,8 +13,8 @@ from gpu_encode.seam.ops import Ops, host
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# Largest number of numbers in the table of a key: for each row, for a table of few rows, and in all.  To fill a larger
-# table takes longer than to search for the category of each row.  A thread holds the table of one key.
+# The most numbers in the table of a key: for each row, for few rows, and in all.  Filling a larger table takes longer
+# than searching for the category of each row.  A thread holds the table of one key.
 NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
 
 
@@ -45,7 +45,7 @@ class JointTables:
     def of(
         cls, keys: Sequence[CategoryIndex], encodings: Sequence[Array | None], as_category: Sequence[bool]
     ) -> Self | None:
-        """Choose the keys that can be looked up together, and make their tables; None if they are few.
+        """Choose the keys that can be looked up together, and make their tables; None if there are too few of them.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ class CountRatios(WithPriors):
 
     @property
     def needs(self) -> Needs:
-        """The sums that are needed: a counter divides by those of the largest category."""
+        """The sums that are needed: a counter divides by the weight of the largest category."""
         return Needs(table=self.statistic == "counter")
 
     def check(self) -> None:

@@ -5,7 +5,7 @@ the parent's encoding in a hierarchy).  lam, in [0, 1], is the weight of the mea
 weights that the classes here compute.
 
 If mean and prior have the same sign, an encoding lies within k ulp of the real number that the formula gives.  If their
-signs differ, so that they cancel, it lies within k ulp of the larger of the two terms.  Each class says its k.  A
+signs differ, so that they cancel, it lies within k ulp of the larger of the two terms.  Each class names its k.  A
 weight of less than 2**-1022 of the other weight may count for less, or for nothing.
 """
 
@@ -24,7 +24,7 @@ from gpu_encode.formulas.variance_components import VarianceComponents
 from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import KnownKeywords, bad_option, check_number, check_option
 
-# What empirical Bayes needs: the variance of all targets, and for some of its forms that of the category means, too.
+# Empirical Bayes needs the variance of all targets; some of its forms also need the variance of the category means.
 OF_TARGETS, OF_MEANS = Needs(squares=True), Needs(squares=True, categories=True)
 
 
@@ -195,7 +195,7 @@ class EmpiricalBayes(Smoothing):
 
     @property
     def needs(self) -> Needs:
-        """What it needs from the sums and from the target."""
+        """What the smoothing needs from the sums and from the target."""
         return OF_TARGETS if self.tau == "total" and not self.pooled else OF_MEANS
 
     @property

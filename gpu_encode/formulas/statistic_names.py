@@ -13,7 +13,7 @@ from gpu_encode.words.errors.parameters import nameless_statistic
 
 # Statistics that need more than a name.
 _WITH_NUMBER = '("quantile", q), ("share", t)'
-# Other libraries' names for some of them.
+# The names of some statistics in other libraries.
 _ALIASES = {"variance": "var", "skewness": "skew", "average": "mean", "stdev": "std", "unique": "nunique"}
 
 OF_LABELS = ("count", "sum", "mean", "var", "std", "sem")

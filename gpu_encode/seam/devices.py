@@ -184,7 +184,7 @@ def explain_memory() -> Iterator[None]:
 def available_bytes() -> int:
     """Give the bytes of host memory that this process may still take, by the system and by its group's limit."""
     limits = [UNKNOWN_MEMORY]
-    with contextlib.suppress(AttributeError, ValueError):  # Windows has no such question
+    with contextlib.suppress(AttributeError, ValueError):  # Windows cannot tell this
         limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2]
     with contextlib.suppress(OSError, ValueError, KeyError):
         limits = [read_counts(Path("/proc/meminfo"))["MemAvailable:"] << 10]
@@ -215,7 +215,7 @@ def use_allocator() -> Iterator[None]:
     """Allocate from RMM if the user has set a pool or another resource there, as cuDF does.
 
     cuDF makes CuPy use RMM when it is imported; this is for users who set a resource but do not import cuDF.  If the
-    user has set an allocator of CuPy, it stays.
+    user has set an allocator of CuPy, this allocator stays.
     """
     rmm = sys.modules["rmm"]
     if simulated() or not has_gpu():

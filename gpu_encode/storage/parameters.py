@@ -38,7 +38,7 @@ CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for base in (schemes.Scheme, Statistic, Derived)
     for kind in concrete_classes(base)
-    if kind is not schemes.Splits  # holds rows
+    if kind is not schemes.Splits  # it holds row numbers
 }
 SCALAR_TYPES = {
     kind.__name__: kind

@@ -129,7 +129,7 @@ class Moments:
     others : float64 array (..., outputs)
         N - S of labels, exact and then rounded once; empty unless needed.
     rests : float64 array (..., 2 * outputs)
-        What rounding took from the totals, and then from the others; empty unless the others are needed.
+        The rounding errors of the totals, and then of the others; empty unless the others are needed.
     further : float64 array (..., terms - 1)
         S of each term but the first (the target itself), correctly rounded; empty if there is one term.
     third : Scaled (..., outputs)
@@ -274,7 +274,7 @@ def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
 
 @dataclass(frozen=True)
 class CategoryMoments:
-    """The number of categories that count, and exact sums over these of a number of each, such as its mean.
+    """The number of categories that count, and exact sums over these of one number each, such as the mean.
 
     Parameters
     ----------

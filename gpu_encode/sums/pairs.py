@@ -14,7 +14,7 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
 from gpu_encode.tables.categories.keys import CategoryIndex, code_missing
 
-# Pairs are counted in a table of all possible pairs if there are not more of these than rows, or than this number.
+# Pairs are counted in a table of all possible pairs if these are not more than the rows, or not more than this number.
 FEW_CELLS = 1 << 16
 # Numbers of cells are int32, like codes.
 MOST_CELLS = (1 << 31) - 3

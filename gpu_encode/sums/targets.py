@@ -47,7 +47,7 @@ MANY_CLASSES = 20
 MANY_ROWS = 100_000
 FEW_ROWS = 1_000
 WHOLE_LIMIT = 1 << 62
-# With weights up to this one, the sum of any number of rows is still a float.
+# With weights up to this one, the sum of any number of rows is still finite.
 LARGEST_WEIGHT = 1e290
 
 
@@ -68,7 +68,7 @@ class Target:
         Sorted class labels.
     present : bool array (rows,), optional
         True for rows that have a value, on the device of the backend; None: all rows have one.  Rows without a value
-        hold that of a neighbour.
+        hold the value of a neighbour.
     vocabulary : Vocabulary, optional
         Sorted values of a column of text or dates.
     """
@@ -143,7 +143,7 @@ def read(
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """One column of y, numbered at most once; `rows` has all rows if some lack a value, which `values` leaves out."""
+    """One column of y, numbered at most once; if rows lack a value, `values` leaves them out, `rows` has all rows."""
 
     ops: Ops
     values: Any
@@ -257,9 +257,9 @@ def is_number(value: Any) -> bool:
 
 
 def refuse_stray_text(labels: Array, codes: Array) -> None:
-    """Raise RowError if almost all labels are numbers, and fewer than 1 % of the rows have others.
+    """Raise RowError if almost all labels are numbers, and fewer than 1 % of the rows have other labels.
 
-    These are probably numbers with typing errors, which would make every number a class.
+    Those labels are probably numbers with typing errors; with them, every number would be a class.
     """
     strays = find_strays(labels)
     if strays.all() or not strays.any():
@@ -441,7 +441,7 @@ def as_doubles(ops: Ops, values: Array) -> Array:
 def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
     """Check weights, and give them as float64, or as int64 if all are whole (the same sums take fewer digits).
 
-    They stay on their device.  If these are all rows, some weight must not be zero.
+    They stay on their device.  With `all_rows`, some weight must be above zero.
     """
     if not isinstance(weight, np.ndarray) and weight.dtype.kind == "f":
         weight = ops.cast(weight, np.float64)
@@ -515,7 +515,7 @@ class Termwise:
         self._ops = ops
 
     def __getattr__(self, name: str) -> Any:
-        # The other backend does all that takes no rows; mypy cannot see this, so a test compares with the protocol.
+        # The other backend does the operations that take no rows; mypy cannot see this, so a test reads the protocol.
         return getattr(self._ops, name)
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Give each category its column, by the weights of all categories: infrequent ones share one, some have none."""
+"""Give each category its column, by the weights of all: infrequent categories share a column, some have none."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.tables.categories.objects import is_null
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# Stands for the column of a row that rightly has no 1; UNKNOWN stands for that of a row whose value is no category.
+# The column number of a row that rightly has no 1; UNKNOWN is the number for a value that is no category.
 ZERO = -1
 INFREQUENT = "infrequent_sklearn"
 
@@ -75,7 +75,7 @@ class KeyColumns:
 
     @property
     def drop_index(self) -> int | None:
-        """Position of the dropped category; of infrequent ones, that of the first."""
+        """Position of the dropped category; if infrequent categories are dropped, the position of the first one."""
         return None if self.dropped is None else int(np.flatnonzero(self.all_columns == self.dropped)[0])
 
     def labels(self) -> Array:

@@ -74,8 +74,8 @@ class OneHotEncoder(Encoder):
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.  "category": it is a category of
         its own, the last one.  "zero": it is a row of zeros.  "error" refuses it.
     columns : list, "categorical", selector, pattern or function, optional
-        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through, into
-        tables alone (sparse_output=False).  None: every column.
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through, but only into
+        tables (sparse_output=False).  None: every column.
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
 
@@ -258,7 +258,7 @@ class OneHotEncoder(Encoder):
         >>> encode([("b", 1), ("never seen", 2)])
         [[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
         """
-        # Most processes that fit do not need this.
+        # Most processes that fit never make a row encoder.
         from gpu_encode.encoders.one_hot.row_encoder import OneHotRowEncoder
 
         check_is_fitted(self, "_model")

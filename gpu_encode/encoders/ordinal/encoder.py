@@ -58,7 +58,7 @@ class OrdinalEncoder(Encoder):
         "frequency": from the most frequent category, 0, to the rarest.  "target": by the mean of the target.
         "random": a random order.  Equal categories are in the order of their values.
     n_draws : int, default=1
-        How many columns of codes each column gives, each in another random order: for forests that average over
+        Number of columns of codes for each encoded column, each in another random order: for forests that average over
         codings.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         For order="target", as in `TargetEncoder`: one column per target, and per class of a multiclass one.
@@ -95,7 +95,7 @@ class OrdinalEncoder(Encoder):
 
     Notes
     -----
-    Parameters that are changed after fit change nothing before the next one.
+    Parameters that are changed after fit change nothing before the next fit.
 
     See Also
     --------
@@ -284,7 +284,7 @@ class OrdinalEncoder(Encoder):
                 )
 
     def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:
-        """Give codes in the type that was asked for, if it is one that nothing is computed in."""
+        """Give codes in the type that was asked for, if encodings are not computed in this type."""
         return super()._finish(model, in_number_type(arrays, self._output_type))
 
     @property

@@ -1,4 +1,4 @@
-"""Find the values again for which the numbers of a fitted OrdinalEncoder stand."""
+"""Find the values for which the codes of a fitted OrdinalEncoder stand."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -119,7 +119,7 @@ class Likelihood:
         return Likelihood.at(self.counts, intercept, self.variance, self.points, near)
 
     def gradient(self) -> tuple[float, float, float]:
-        """Give the derivatives with respect to intercept and variance, and roughly the intercept's information."""
+        """Give the derivatives with respect to intercept and variance, and about the information of the intercept."""
         bend, number = Bend.at(self.counts, self.logits), self.counts.number
         height = 1.0 + self.variance * bend.curvature
         moved = bend.slope / height

@@ -237,7 +237,7 @@ class Level:
 
 
 def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
-    """Give for each category of a level its ancestor one level higher, by any category of the key below both."""
+    """Give for each category of a level its ancestor one level higher; any category of the key below both tells it."""
     if not above:
         return np.zeros(0, np.int32)
     parent = np.full(n, -1, np.int32)

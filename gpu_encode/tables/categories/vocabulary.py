@@ -16,8 +16,8 @@ from gpu_encode.tables.categories import objects, strings, values
 from gpu_encode.tables.categories.values import TEMPORAL, UNITS, Values
 from gpu_encode.words.errors.values import different_kinds, of_column
 
-# Up to _FEW strings are looked up one by one: among up to _TABLED categories by a table that is made and kept, among
-# more by bisection, which takes a microsecond for each string in a million categories.
+# Up to _FEW strings are looked up one by one: among up to _TABLED categories in a table that is made and kept; among
+# more categories by bisection, which takes a microsecond for each string in a million categories.
 _FEW, _TABLED = 64, 1 << 12
 _STORED = {
     "text": pa.large_string(),
@@ -122,7 +122,7 @@ class Vocabulary:
 
     @property
     def kind(self) -> str:
-        """Kind of the values: number, text, bytes, datetime, duration, time, interval, period; null if never any."""
+        """Kind of the values: number, text, bytes, datetime, duration, time, interval, period; null for no values."""
         return self.values.kind
 
     @property
@@ -227,7 +227,7 @@ class Vocabulary:
             return None
         try:
             return {value: index for index, value in enumerate(self.values.array.to_pylist())}
-        except UnicodeDecodeError:  # what files hold
+        except UnicodeDecodeError:  # Arrow arrays from files may hold text that is not UTF-8
             return None
 
     def _index(self, rank: int) -> int:
@@ -235,7 +235,7 @@ class Vocabulary:
 
     def union(self, other: "Vocabulary", column: object) -> tuple["Vocabulary", Array, Array]:
         """Give the sorted vocabulary of both, and the new indices of these values and of the other's values."""
-        positions = self.positions(other, column)  # refuses another kind
+        positions = self.positions(other, column)  # raises an error for another kind
         if self.is_sorted and _alike(self.values, other.values):
             new = np.flatnonzero(positions == UNKNOWN)
             if not len(new):

@@ -93,7 +93,7 @@ class Incomplete:
             raise RowError(error.before, row, error.after) from error
 
     def on_host(self) -> "Incomplete":
-        """Give the same on the host."""
+        """Give the same values and mask on the host."""
         held = self.values
         values = held.on_host() if isinstance(held, NumberedLabels) else device_columns.to_host(held)
         return Incomplete(values, device_columns.to_host(self.missing))
@@ -171,7 +171,7 @@ def label_rows(codes: Array, vocabulary: Vocabulary, complete: bool, ops: Ops) -
     numbers = labels if labels.dtype.kind != "O" else np.array([float(label) for label in labels])
     if len(numbers) and complete:
         return ops.to_device(numbers)[codes]
-    # The code of a null counts from the end of the table.
+    # As an index, the code -1 of a null means the last element, which is NaN.
     return ops.to_device(np.append(numbers.astype(np.float64), np.nan))[codes]
 
 

@@ -56,7 +56,7 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     array(['a', None], dtype=object)
     """
     values = _only_one(read_targets(data, n_rows, role), role)
-    # Only targets may be labels; a caller that wants numbers says what it was given instead.
+    # Only targets may be numbered labels; where numbers are wanted, the error is to show the values that were given.
     return values.fetch() if isinstance(values, NumberedLabels) and role != "y" else values
 
 
@@ -162,7 +162,7 @@ def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
 
 
 def sum_is_finite(numbers: Array) -> bool:
-    """Tell whether the sum is finite; if so, no number is NaN or infinite; if not, some may be, or are very large.
+    """Tell whether the sum is finite: if so, no number is NaN or infinite; if not, some are, or are very large.
 
     This takes one pass, and no array of booleans.
     """
@@ -322,7 +322,7 @@ def _typed_columns_of(part: Any) -> list[Column]:
 
 
 def _holds_timestamps(values: Any) -> bool:
-    """Tell whether numbered labels are dates or times; on a device, they have no other type."""
+    """Tell whether numbered labels are dates or times, the only labels on a device that keep a type of their own."""
     held = values.values if isinstance(values, Incomplete) else values
     return isinstance(held, NumberedLabels) and held.dtype.kind in "mM"
 
@@ -350,7 +350,7 @@ def _refuse_missing(values: Any) -> None:
 
 
 def move_to_reader(values: Any, backend: Ops) -> Any:
-    """Move values from a GPU to a backend of the host; values on the host stay there, where they are checked first."""
+    """Move values from a GPU to a backend of the host; for a backend of a GPU, values on the host stay there."""
     if isinstance(values, np.ndarray) or ops.device_of(backend) == "cuda":
         return values
     is_array = not isinstance(values, (NumberedLabels, Incomplete))
