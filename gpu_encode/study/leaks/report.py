@@ -219,9 +219,8 @@ def leak_report(
     order_matters = any(key.sight is None or key.sight.by_order for key in keys.values())
     predicted = judge(scores, targets, level, random)
     copies = Copies.find(frame, [*keys.values()], targets)
-    of_copies = {}
-    if copies is not None:
-        of_copies = judge(shuffle_rows(trials, before, n_shuffles, random, copies.cases), targets, level, random)
+    scores = {} if copies is None else shuffle_rows(trials, before, n_shuffles, random, copies.cases)
+    of_copies = judge(scores, targets, level, random)
     return LeakReport(
         type(encoder).__name__,
         frame.n_rows,
@@ -232,7 +231,7 @@ def leak_report(
         (
             *(risks_of_rows(targets) if order_matters else ()),
             *risks_of_groups(groups, rows, moved),
-            *([] if copies is None else [copies.words]),
+            *risks_of_copies(copies),
         ),
     )
 
@@ -264,18 +263,10 @@ class Copies:
         for members in dict.fromkeys((tuple(sorted(read)), tuple(codes))):
             share = share_of_copies([codes[j] for j in members], y, MOST_COMPARED) if members else 0.0
             if share:
-                return cls(key_codes(frame, members), share, tuple((frame.names or range(frame.n_columns))[j] for j in members))
+                return cls(
+                    key_codes(frame, members), share, tuple((frame.names or range(frame.n_columns))[j] for j in members)
+                )
         return None
-
-    @property
-    def words(self) -> str:
-        """What was found, and what to do."""
-        columns = ", ".join(map(repr, self.columns[:10])) + (", ..." if len(self.columns) > 10 else "")
-        return (
-            f"{self.share:.1%} of the rows are there several times: they equal another row in {columns} and in the "
-            "target, more often than chance explains. Oversampling, bootstraps and joins make such copies. Take "
-            f"KFold(by=[{columns}]), or GroupKFold with a group for each case; validate the model in such folds, too."
-        )
 
 
 def read_table(encoder: Any, X: Any) -> Frame:
@@ -421,3 +412,16 @@ def risks_of_groups(groups: Any, rows: Array, moved: Sequence[Array]) -> list[st
         split += bool(changed[mates].any())
     told = f"in {split} of {len(rows)} flips a row's target moved encodings of other rows of its group."
     return [f"Groups straddle folds: {told} Take GroupKFold."] if split else []
+
+
+def risks_of_copies(copies: Copies | None) -> list[str]:
+    """Say what was found, and what to do."""
+    if copies is None:
+        return []
+    columns = ", ".join(map(repr, copies.columns[:10])) + (", ..." if len(copies.columns) > 10 else "")
+    return [
+        f"{copies.share:.1%} of the rows are there several times: they equal another row in {columns} and in the "
+        "target, more often than chance explains. Oversampling, bootstraps and joins make such copies. Give "
+        f"GroupKFold a group for each case, such as groups=X.groupby([{columns}], dropna=False).ngroup(), or "
+        "KFold(by=...) copies of these columns under other names; validate the model in such folds, too."
+    ]

@@ -14,7 +14,7 @@ MEANINGS = {
     "predictable": "A small tree predicts shuffled targets from training encodings, but not from encodings of new "
     "rows: a leak. Of this library's schemes, KFold with few folds and Ordered have no such leak.",
     "copies": "Rows are in the table several times, and a copy in another fold brings a row its own target: a leak. "
-    "Take KFold(by=[...]) with all columns, or GroupKFold with a group for each case.",
+    "Take GroupKFold with a group for each case, or KFold(by=...) of all columns.",
     "prior": "A row's own target changes its training encoding only as much as it changes a mean over all rows: a "
     "small leak, of 1 / rows. A prior from the visible rows alone has no such leak.",
     "left out": "A row's own target is not in its training encoding, but the encoding falls where that target rises, "
@@ -38,7 +38,8 @@ class ColumnReport:
     name : str
     source : str or None
         The column or joint key of the output, if it is known.
-    verdict : {"no leak", "own target", "predictable", "copies", "prior", "left out", "shared", "not compared", "no target"}
+    verdict : str
+        A key of `MEANINGS`, such as "no leak".
     sees : str
         Which rows a training row sees, according to the scheme; or "unknown".
     own_moved, flips : int
@@ -107,12 +108,10 @@ def conclude(moves: str | None, sight: Sight | None, significant: bool, copied: 
     kinds = {moves, None if sight is None else sight.kind}
     if "own" in kinds:
         return "own target"
-    if copied and not significant:
-        return "copies"
     if "alone" in kinds and not kinds & {"prior", "shared"}:
         return "left out"
-    if significant:
-        return "predictable"
+    if significant or copied:
+        return "predictable" if significant else "copies"
     if "shared" in kinds:
         return "shared"
     if "prior" in kinds:
