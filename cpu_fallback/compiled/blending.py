@@ -533,7 +533,7 @@ def around_of(population: PopulationMoments, shrinkage: Shrinkage) -> Around:
 
 
 class Formula(NamedTuple):
-    """What turns sums by category and fold into encodings; `whole` says that a sum is a count of a class."""
+    """The formula that turns sums by category and fold into encodings; `whole`: a sum is a count of a class."""
 
     shape: Shape
     first: int
@@ -544,7 +544,7 @@ class Formula(NamedTuple):
 
 
 def formula_of(layout: "Layout", n_classes: int, views: Views, blend: Blend, population: PopulationMoments) -> Formula:
-    """Describe to the kernels what turns sums into encodings."""
+    """Describe to the kernels the formula that turns sums into encodings."""
     shape, first = moments.shape_of(layout, n_classes), n_classes - population.prior.shape[1]
     whole = layout.count.whole and shape.by_class
     return Formula(shape, first, whole, views, blend, around_of(population, blend.shrinkage))

@@ -15,7 +15,7 @@ END, PIVOT, BACK = 0, 1, 2
 class Walk(NamedTuple):
     """An order, and the state of the walk through it.
 
-    `starts` is empty if no two rows are tied.  `totals` are the sums of all rows so far, `held` those at the pivot.
+    `starts` is empty if no two rows are tied.  `totals` are the sums of all rows so far, `held` the sums at the pivot.
     """
 
     n_rows: int

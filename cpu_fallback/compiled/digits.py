@@ -106,7 +106,7 @@ def factor_of(numbers: Numbers, index: int, start: int, stop: int) -> tuple[Arra
 
 @counting
 def load(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, room: Room) -> None:
-    """Unpack the first factor and multiply it by the others."""
+    """Unpack the first factor and multiply it by the other factors."""
     n = stop - start
     for index in range(n_factors):
         bits, kind = factor_of(numbers, index, start, stop)

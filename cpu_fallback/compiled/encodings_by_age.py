@@ -122,7 +122,7 @@ def pass_block(
     tile: Tile,
     at: int,
 ) -> int:
-    """Let each row of a block see its category and all rows, then add the row to both; give how many rows are encoded.
+    """Let each row of a block see its category and all rows, then add the row to both; give the number of encoded rows.
 
     Rows of ties with odd numbers are subtracted, and not encoded.  `at` is the number of rows encoded before the block.
     """
@@ -197,7 +197,7 @@ def merge_rows(rows: Array, ties: Array, gone: Array, state: Array, numbers: Arr
 def hand_out_by_age(
     rows: RowParts, numbers: Array, ties: Array, shape: Shape, blocks: Blocks, table: Table, tile: Tile
 ) -> int:
-    """Give each row of a tile its sums, then add the row to the sums; give how many rows are encoded."""
+    """Give each row of a tile its sums, then add the row to the sums; give the number of encoded rows."""
     width, digits, at = cell_width(shape), digit_room(), 0
     own, slots = np.empty(width * BLOCK, np.int64), np.arange(BLOCK) * width
     for begin in range(0, len(rows.codes), BLOCK):
@@ -224,7 +224,7 @@ def blend_by_age(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile, but not of the first `burned`; give how many are lost.
+    """Write the encodings of the rows [start, stop) of a tile, but not of the first `burned`; count the lost encodings.
 
     A stored cell has `width` columns; a cell that a row sees has the shape of the rule.
     """
@@ -260,7 +260,7 @@ def blocks_of_times(steps: Array | None, layout: "Layout", size: int) -> Blocks:
 
 
 class Ageing:
-    """How the rows of each tile see sums: as they are stored, or multiplied for the step of their time.
+    """The form in which the rows of a tile see sums: as they are stored, or multiplied for the step of their time.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def block_of(unit: int) -> tuple[int, int, int]:
 def enter_block(
     source: FoldSource, block: int, log2_stride: int, position: int, room: tuple[Array, Array, Array]
 ) -> None:
-    """Set the state to a position inside a block; strides before it have had one more turn than those after it."""
+    """Set the state to a position inside a block; strides before it have had one turn more than strides after it."""
     current, step, _ = room
     n_splits, n_units = source.n_splits, len(source.units)
     inverse, inverse_units = 1.0 / n_splits, 1.0 / n_units

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROWS, TOGETHER = 1024, 8
 # The most numbers in the sums of a group, unless one key has more; and in the sums that are copied at a time.
 GROUP, PIECE = 1 << 18, 1 << 16
-# A row of a key costs as much as this number of numbers in its tables.
+# A row of a key costs as much as two numbers in its tables.
 ROW_COST = 2
 
 

@@ -147,7 +147,7 @@ def write_rows(
     counted: Array,
     to: Destination,
 ) -> int:
-    """Write the encodings of a block, but not of the first `burned` rows; give how many are lost."""
+    """Write the encodings of a block, but not of the first `burned` rows; count the lost encodings."""
     lost, n = 0, len(codes)
     for output in range(len(own.mean)):
         blend_rows(codes, number, own, around, output, sums, values[:n], counted[:n])
@@ -169,7 +169,7 @@ def blend_seen(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile that begins at `rank`; give how many are lost."""
+    """Write the encodings of the rows [start, stop) of a tile that begins at `rank`; count the lost encodings."""
     shape, first, rule = cell_rule
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
     own, around, number = (
@@ -203,7 +203,7 @@ def tile_of(n_rows: int, length: int, n_outputs: int) -> Tile:
 def encode_from_digits(
     rows: "Rows", numbers: Array, layout: "Layout", ranks: Sequence[int], tile: Tile, fixed: tuple[Any, ...]
 ) -> int:
-    """Write the encodings of the ranks of one tile; give how many are lost."""
+    """Write the encodings of the ranks of one tile; count the lost encodings."""
     cell_rule, walk, table, to = fixed
     at, stop = ranks
     here = rows.pick(numbers) if len(numbers) else rows.block(at, stop)

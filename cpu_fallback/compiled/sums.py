@@ -81,7 +81,7 @@ def accumulate_range(
     stop: int,
     accumulators: Array,
 ) -> None:
-    """Write the sums of the rows [start, stop) to the cells, and overwrite what these held."""
+    """Write the sums of the rows [start, stop) to the cells, over their former contents."""
     set_all(accumulators, 0)
     room, fold_state = scratch(), fold_room()
     folds, slots = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
@@ -192,7 +192,7 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> Sum
 def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> SumsByNumber | None:
     """Sum rows by distance from the smallest number, without codes.
 
-    None if the range is large, or if numbers lie outside what a sample suggested.
+    None if the range is large, or if numbers lie outside the range that a sample suggested.
 
     Rows without weights count one, so that every number that occurs has a cell that is not zero.
     """

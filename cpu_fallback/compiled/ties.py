@@ -8,10 +8,10 @@ float, ties to even, wherever it claims to:
 
 The pairs are exact, since their lower numbers are even (`marked`).  `sum_pairs` makes of them, by two-sums alone,
 S + m * mu = top + rest and n + m = bottom + bottom_rest, exactly; or it says that two floats do not hold one of these.
-`divide_pairs` gives the quotient as near + off within 2**-90 of itself, near being the float next to near + off.  So
-the nearest float is `near` or `other`, its neighbour on the side of `off`: where the quotient lies on the other side of
-near, off is next to nothing, and so is the distance from near.  The middle near + half of the two decides.  As n + m is
-above zero, the quotient lies above the middle, on it or below as the sign is of
+`divide_pairs` gives the quotient as near + off within 2**-90 of itself, where near is the float next to near + off.
+So the nearest float is `near`, or its neighbour `other` on the side of `off`.  (If the quotient lies on the other side
+of near, both off and its distance from near are tiny.)  Their middle, near + half, decides.  As n + m is above zero,
+the quotient lies above the middle, on it or below it as the sign of D is positive, zero or negative:
 
     D = top + rest - (near + half) * (bottom + bottom_rest).
 

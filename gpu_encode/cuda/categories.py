@@ -116,7 +116,7 @@ def index_numbers(values: Array, /) -> tuple[Array, Array]:
 
 
 def spans_of(numbers: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Yield a guess of the result of `bounds`, which may save a pass, then the result; skip those that are too long."""
+    """Yield a guess of the result of `bounds`, which may save a pass, then the result; skip too long ranges."""
     guess = guess_bounds(numbers) if len(numbers) else None
     if guess is None or guess[1] > most:
         return
@@ -201,7 +201,7 @@ def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
 
 
 def lookup(values: Array, categories: Array, /) -> Array:
-    """Code of each value in sorted distinct `categories` of the same dtype; -2 if it is not there."""
+    """Code of each value in sorted distinct `categories` of the same dtype; -2 for an absent value."""
     if not len(values) or not len(categories):
         return unknown_codes(len(values))
     common = common_type(values, categories)
@@ -266,7 +266,7 @@ def index_for(categories: Array, dtype: np.dtype[np.generic], n_rows: int) -> In
 
 
 def common_type(values: Array, categories: Array) -> np.dtype[np.generic]:
-    """Type in which both are compared: that of the rows, which are many, if it can hold the categories, too."""
+    """Type in which values and categories are compared: that of the many values, if it can hold the categories."""
     wide: np.dtype[np.generic] = np.result_type(values.dtype, categories.dtype)
     if is_device_array(categories) or wide.kind not in "iu" or values.dtype.itemsize >= wide.itemsize:
         return wide

@@ -162,7 +162,7 @@ def distinct(slots: Array) -> tuple[Array, Array]:
 
 
 def codes_in(given: Words, known: Words) -> Array:
-    """Index of each word among distinct known words; `UNKNOWN` if it is not there."""
+    """Index of each word among distinct known words; `UNKNOWN` if it is absent."""
     table = blank(slots_for(len(known.words)))
     n_slots = len(table.slots) - 1
     slot_of_row = empty(len(known.words), np.int32)

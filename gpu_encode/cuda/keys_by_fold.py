@@ -40,7 +40,7 @@ MOST_ROWS, FEWEST_ROWS = (64, 64) if SIMULATED else (65_520, 4096)
 BLOCKS = 4 * raw.BLOCKS
 # Most counts of a table in shared memory for each row of a chunk; most words of all its copies; most copies.
 COUNTS_A_ROW, COPIED_WORDS, MOST_COPIES = 0.5, 4096, 32
-# Threads of a block that walks over rows, and of one that walks over cells; their registers limit them.
+# Threads of a block that walks over rows, and of a block that walks over cells: as many as registers allow.
 THREADS, CELL_THREADS = (raw.THREADS, 32) if SIMULATED else (512, 256)
 
 

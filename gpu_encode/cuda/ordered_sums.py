@@ -128,7 +128,7 @@ def windows_of(layout: "Layout", target_kind: int) -> Windows | None:
 
 
 def words_of(width: int) -> int:
-    """Number of words for a sum of this many digits, among those for which kernels are compiled."""
+    """Number of words for a sum of this many digits, among the numbers for which kernels are compiled."""
     return next(words for words in WORDS if words >= width)
 
 

@@ -20,7 +20,7 @@ LOW_HALF = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
-# A bit beside the fifth digit from the top: some lower digit is not zero.
+# A bit above the fifth digit from the top: some lower digit is not zero.
 STICKY = np.uint64(1 << 32)
 TWO_TO_32 = 2.0**32
 TWO_TO_MINUS_53 = 2.0**-53
@@ -57,7 +57,7 @@ class Digits(NamedTuple):
 
 @device_function
 def no_digits() -> Digits:
-    """Start below the lowest digit, where all are zero."""
+    """Start below the lowest digit, where all digits are zero."""
     return Digits(np.int64(0), ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, 0)
 
 

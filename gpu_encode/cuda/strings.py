@@ -227,7 +227,7 @@ def prepare(strings: Strings) -> Known:
 
 
 def lookup_strings(strings: Strings, categories: Known, nulls: Array | None = None) -> Array:
-    """Index of each string among known ones (int32): -1 for null, -2 if it is not there."""
+    """Index of each string among known strings (int32): -1 for null, -2 if it is absent."""
     if strings.n_rows and categories.strings.n_rows:
         codes = codes_in(hash_strings(strings, nulls, categories.seed), Words(categories.words, ZERO))
         launch_rows(check_rows, strings.n_rows, strings, *mark_nulls(nulls), categories.strings, codes)

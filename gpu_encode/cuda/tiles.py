@@ -21,7 +21,7 @@ MOST_TURNS, STRAIGHT_TURNS = 64, 4
 
 
 class Slots(NamedTuple):
-    """What kernels need to read keys; see `Slots` in raw/tiles.cuh.
+    """The data by which kernels read keys; see `Slots` in raw/tiles.cuh.
 
     Parameters
     ----------

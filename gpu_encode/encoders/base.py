@@ -1,4 +1,4 @@
-"""What every encoder offers: fit, transform, partial_fit, merge and save; an engine may take over a call."""
+"""The methods of every encoder: fit, transform, partial_fit, merge and save; an engine may take over a call."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -84,7 +84,7 @@ def dispatch(method: Method) -> Method:
 
 
 class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """The methods of every encoder; subclasses say what their parameters mean.
+    """The methods of every encoder; the docstrings of subclasses describe their parameters.
 
     scikit-learn's wrapper for `set_output` is not used: `_assemble` gives the container that the user asked for.  The
     wrapper would rename the columns of a frame that rightly lacks a scheme's column.
@@ -123,7 +123,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         """Refuse containers that cannot hold the output, before any work is done."""
 
     def get_metadata_routing(self) -> Any:
-        """Say what scikit-learn's pipelines pass on: groups, if the scheme asks for them.
+        """Say which arguments scikit-learn's pipelines pass on: groups, if the scheme asks for them.
 
         Returns
         -------
@@ -138,13 +138,13 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         routing = super().get_metadata_routing()
         if asks_for_groups(getattr(self, "cv", None)):
             for request in (routing.fit, routing.fit_transform):
-                # What the user said by `set_fit_request` still holds.
+                # A choice that the user made by `set_fit_request` still holds.
                 if request.requests["groups"] is None:
                     request.add_request(param="groups", alias=True)
         return routing
 
     def _html_repr(self) -> str:
-        """Show scikit-learn's diagram and, after fit, what was learned."""
+        """Show scikit-learn's diagram and, after fit, a summary of the model."""
         diagram: str = estimator_html_repr(self)
         if not hasattr(self, "_model"):
             return diagram
@@ -155,7 +155,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return diagram + describe(self._model, {fact: getattr(self, name, None) for fact, name in named.items()})
 
     def __dask_tokenize__(self) -> Any:
-        # For a dataclass Dask would look only at the parameters, and take two fitted encoders for one.
+        # For a dataclass Dask would read only the parameters: two fitted encoders of equal ones would be the same.
         return import_module(ENGINES["dask"]).tokenize(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -218,7 +218,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return self
 
     def _learn_from(self, inputs: Inputs) -> None:
-        """Learn from training rows what new rows need, and keep it."""
+        """Learn the encodings of new rows, and keep the model."""
         parameters = self._parameters()
         sums_alone = not parameters.new_rows_see_folds
         context = prepare(parameters, inputs, sums_alone=sums_alone)
@@ -320,7 +320,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @dispatch
     def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Add rows to what `transform` knows.
+        """Learn from more rows, and keep everything that was learned from earlier rows.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @dispatch
     def forget(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Take rows out of what `transform` knows: then the encoder is, to the last bit, as if it had never seen them.
+        """Take rows out again: then the encoder is, to the last bit, as if it had never seen them.
 
         Sums are exact, so that `partial_fit` has an inverse: add yesterday, and take out the same day of last year.
 
@@ -395,7 +395,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return self
 
     def _read_more(self, call: str, inputs: Inputs, known: Model | None) -> FitContext:
-        """Read rows that are added to what is known, or taken out of it."""
+        """Read rows that are added to the model, or taken out of it."""
         parameters = self._parameters()
         if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
             raise ValueError(f"{call} has no folds, which blow-up columns need. Call fit or fit_transform.")
@@ -408,7 +408,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return context
 
     def merge(self, *others: "Encoder") -> Self:
-        """Add to this encoder what other encoders of the same parameters have learned.
+        """Join this encoder with others of the same parameters, as if it had learned all their rows.
 
         Returns
         -------
@@ -524,8 +524,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
         Notes
         -----
-        The row encoder is made of plain dicts and holds what the encoder knows now, without what `partial_fit` adds
-        later.  A call changes nothing in it, so that threads may share it; it can be pickled.  It takes 160 to 230
+        The row encoder is made of plain dicts and keeps the present encodings: a later `partial_fit` does not change
+        them.  A call changes nothing in it, so that threads may share it; it can be pickled.  It takes 160 to 230
         bytes for each category of a key, and 32 more for every encoding of the category but the first.
 
         Text, bytes, numbers of Python and NumPy, dates and times of Python and None are looked up.  The steps of
@@ -553,7 +553,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @dispatch
     def drift(self, X: Table) -> list[dict[str, str | int | float]]:
-        """Compare new rows with those that the encoder has learned from.
+        """Compare new rows with the training rows.
 
         Parameters
         ----------
@@ -673,7 +673,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         self.device_ = device
 
     def _check_model(self, model: Model) -> None:
-        """Raise ValueError if what was learned cannot be kept; nothing has been changed yet."""
+        """Raise ValueError if the model cannot be kept; nothing has been changed yet."""
         model.check_indices()
         names = names_at_fit(model)
         check_unique([*self._encoded_names(model, names), *map(names.__getitem__, model.selection.passed)])
@@ -824,11 +824,11 @@ class CategoryEncoder(Encoder):
         X : table, optional
             The rows that are to be encoded.  Distinct values of each column are counted; joint keys are not made.
         y : array or table, optional
-            Their target.  None: a target of two classes, or what `target_type` or `classes` say.
+            Their target.  None: a target of two classes, unless `target_type` or `classes` say otherwise.
         rows : int, optional
             A number of rows, in place of X.
         categories : dict of str to int, optional
-            Beside `rows`: numbers of distinct values of columns, by name.  In any other column all values may differ.
+            With `rows`: numbers of distinct values of columns, by name.  In any other column all values may differ.
         classes : int, optional
             Number of classes of the target, if y is not given; 1 for a target of numbers.
         device_memory : int or str, optional
@@ -899,7 +899,7 @@ def has_names(frame: Frame | Pieces, wanted: str) -> bool:
 
 
 def asks_for_groups(cv: Any) -> bool:
-    """Tell whether a scheme, or a splitter of scikit-learn, takes groups that are given beside X."""
+    """Tell whether a scheme, or a splitter of scikit-learn, takes groups from the argument `groups`."""
     if isinstance(cv, Mapping):
         return any(map(asks_for_groups, cv.values()))
     if isinstance(cv, schemes.Scheme):

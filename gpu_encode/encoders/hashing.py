@@ -59,7 +59,7 @@ class HashingEncoder(Encoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     Notes
     -----

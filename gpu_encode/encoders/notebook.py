@@ -21,7 +21,7 @@ STYLE = """
 
 
 def describe(model: Model, facts: dict[str, Any]) -> str:
-    """Write HTML that shows what an encoder has learned, to stand below scikit-learn's diagram; `facts` come first."""
+    """Write HTML that describes a model, to stand below scikit-learn's diagram; `facts` come first."""
     shown = range(min(len(model.keys), MOST_KEYS))
     smooths = model.by_key and all(isinstance(rule.statistic, Smoothing) for rule in model.rules)
     tables = model.tables if smooths else []

@@ -65,7 +65,7 @@ class StatisticEncoder(SchemeEncoder):
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
-        Categories of less visible weight, or of less than this share of it, are infrequent.
+        Categories of less visible weight are infrequent; a float is a share of all visible weight.
     max_categories : int, optional
         Largest number of categories with statistics of their own; all infrequent ones together count as one.  The
         categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
@@ -96,7 +96,7 @@ class StatisticEncoder(SchemeEncoder):
     ddof : {0, 1}, default=1
         "var", "std" and "sem" divide by N - ddof.  If this is not above 0, they are NaN, as in pandas.
     target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
-        What y holds.  For labels, "count", "sum", "mean", "var", "std", "sem" and functions are computed from columns
+        The kind of y.  For labels, "count", "sum", "mean", "var", "std", "sem" and functions are computed from columns
         of 0 and 1: with two labels, one column for the label that sorts last; with more, one for each label.  All other
         statistics need a continuous target.  A list gives one kind per target.
     shuffle : bool, default=True
@@ -120,7 +120,7 @@ class StatisticEncoder(SchemeEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     See Also
     --------

@@ -108,7 +108,7 @@ class SummedEncoder(CodesEncoder):
 
     @dispatch
     def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Add rows to what `transform` knows.
+        """Learn from more rows, and keep everything that was learned from earlier rows.
 
         The encoder learns from them when `transform` or an attribute needs the result; an error in learning, such as a
         rank that is too small, is raised then.
@@ -152,7 +152,7 @@ class SummedEncoder(CodesEncoder):
         return self
 
     def _fit_rows(self, context: FitContext) -> CodedRows:
-        """Learn from the rows of a call, and give the codes of those keys that get encodings."""
+        """Learn from the rows of a call, and give the codes of the keys that get encodings."""
         folds = context.parameters.new_rows_see_folds
         plan = plan_rows(context.parameters.scheme, context.rows, context.targets) if folds else plans.all_rows()
         model = make_model(context, sum_rows(context, [plan] * len(context.tasks)), self._most_pairs(context))
@@ -201,7 +201,7 @@ class SummedEncoder(CodesEncoder):
         return output.to_list()
 
     def _learn_views(self, views: Sequence[Model], new: Model) -> tuple[list[EncodingTable], CodesModel]:
-        """Learn from the sums that the rows of each fold see, and from those that new rows see.
+        """Learn from the sums that the rows of each fold see, and from the sums that new rows see.
 
         Returns
         -------
@@ -241,7 +241,7 @@ def sum_views(context: FitContext, plan: FoldPlan | SplitPlan) -> tuple[list[Mod
 
 
 def share_out(by_fold: Model, plan: FoldPlan) -> tuple[list[Model], Model]:
-    """Give, from sums by fold, the sums that the rows of each fold see, and those that new rows see."""
+    """Give, from sums by fold, the sums that the rows of each fold see, and the sums that new rows see."""
 
     def see(visibility: Integers) -> Model:
         of_view = [

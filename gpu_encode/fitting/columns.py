@@ -1,4 +1,4 @@
-"""Columns of X: which are encoded, alone or jointly, which pass through, which schemes read, and their positions."""
+"""Columns of X by their use: encoded alone or jointly, passed through, or read by schemes; and their positions."""
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -91,9 +91,9 @@ class Selection:
     everything : bool
         True if `columns` was None: all columns are encoded, by position.
     pairs : list of tuple of int
-        Numbers of two entries each, whose pairs of categories are counted.
+        Pairs of numbers of entries, whose pairs of categories are counted.
     others : int
-        The last entries, so many, get no encodings: the other entries are counted against them.
+        Number of the last entries that get no encodings: the other entries are counted against these.
     dates : list of int
         Columns that are summed and that later frames must have, since each row's own date is needed.
     """
@@ -117,7 +117,7 @@ class Selection:
         return len(self.entries) - self.others
 
     def without_others(self) -> "Selection":
-        """Give the selection of the entries that get encodings; new rows need no column of the others."""
+        """Give the selection of the entries that get encodings; new rows need no column of the other entries."""
         entries = self.entries[: self.n_encoded]
         encoded = {column for entry in entries for column in entry.columns}
         read = sorted({*self.training_only, *self.needed} - encoded)
@@ -307,7 +307,7 @@ class ColumnMap:
     def remember(self, entries: Sequence[KeySpec], join_later: bool = False) -> "ColumnMap":
         """Give a map that keeps the codes of columns that several keys read, if there are few rows.
 
-        With `join_later`, it keeps the codes of all joint keys, whatever the number of rows: they are needed again.
+        With `join_later`, it keeps the codes of all joint keys, for any number of rows: they are needed again.
         """
         if len(entries) < 2:
             return self

@@ -1,4 +1,4 @@
-"""Check what must be the same in all calls of `partial_fit`, and in encoders that are merged."""
+"""Check the parameters and columns that must be the same in all calls of `partial_fit` and in merged encoders."""
 
 from collections.abc import Mapping, Sequence
 from itertools import compress

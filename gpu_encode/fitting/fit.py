@@ -93,7 +93,7 @@ from gpu_encode.words.notices import LeakWarning, warn
 
 @dataclass(frozen=True, eq=False)
 class FitContext:
-    """What `prepare` has read, for all later steps of a call.
+    """The data that `prepare` has read, for all later steps of a call.
 
     Parameters
     ----------
@@ -161,16 +161,16 @@ def prepare(
     sums_alone: bool = False,
     more_may_come: bool = False,
 ) -> FitContext:
-    """Read the rows of a call: weights, targets, columns and categories; and say what will be computed from them.
+    """Read the rows of a call (weights, targets, columns and categories), and choose the sums that are needed.
 
     Parameters
     ----------
     parameters : Parameters
     inputs : Inputs
     known : Model, optional
-        What earlier calls of `partial_fit` have learned.
+        The model of earlier calls of `partial_fit`.
     decided : Decided, optional
-        What was decided from all rows, if the call has only a part of them.
+        Facts that were found in all rows, if the call has only a part of them.
     sums_alone : bool, default=False
         Whether only sums over all rows are needed, and not the category of each row.
     more_may_come : bool, default=False

@@ -1,4 +1,4 @@
-"""Read the arguments of a call: the table, the vectors beside its rows, the targets, and the categories."""
+"""Read the arguments of a call: the table, the vectors with a value for each row, the targets, and the categories."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -127,7 +127,7 @@ class Inputs:
 
 
 def takes_groups(scheme: Scheme) -> bool:
-    """Tell whether a scheme takes groups that are given beside X."""
+    """Tell whether a scheme takes groups from the argument `groups`."""
     return hasattr(getattr(scheme, "cv", None), "split") or any(column is None for column, _ in scheme.reads())
 
 
@@ -147,7 +147,7 @@ class TrainingRows:
     Parameters
     ----------
     inputs : Inputs
-        What the call was given.
+        The arguments of the call.
     frame : Frame or Pieces
         The table.
     n_rows : int
@@ -185,7 +185,7 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What was decided from all rows, for a call that has only a part of them.
+    """Facts that were found in all rows, for a call that has only a part of them.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def read_rows(
     parameters : Parameters
     inputs : Inputs
     decided : Decided, optional
-        What was decided from all rows, if the call has only a part of them: its integers become floats if other rows
+        Facts that were found in all rows, if the call has only a part of them: its integers become floats if other rows
         have floats, as in one array.
     more_may_come : bool, default=False
         Whether more rows may be added later.  If not, some weight must be above zero.
@@ -570,7 +570,7 @@ def read_categories(
     sums_alone: bool,
     together: tuple[SummedColumn, SumSpec] | None,
 ) -> list[RowCategories]:
-    """Find the categories of every key, or take those that the user gave.
+    """Find the categories of every key, or take the categories that the user gave.
 
     Parameters
     ----------

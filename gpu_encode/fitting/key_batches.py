@@ -27,7 +27,7 @@ COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
 COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
 # The fold and class of a row are one number of 16 bits; this is its largest value.
 MOST_WITHIN = (1 << 16) - 1
-# The most columns of a key for which a GPU has room, beside the column of folds.
+# The most columns of a key for which a GPU has room, in addition to the column of folds.
 MOST_COLUMNS = 15
 
 
@@ -67,7 +67,7 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         return []
     a_row, most = COUNTS_PER_ROW, MOST_COUNTS
     if device_of(task.ops) == "cuda":
-        # A GPU counts rows of classes by fold.
+        # On a GPU, keys are encoded together only by folds, and for classes without weights.
         if not (isinstance(plan, FoldPlan) and spec.classification and task.rows.weight is None):
             return []
         a_row, most = COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS
@@ -165,7 +165,7 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: 
 
 
 class AllRows(NamedTuple):
-    """The rows of a batch by fold; what each view sees of all rows; whether every row sees a row; sums for new rows."""
+    """The rows of a batch by fold; moments of all rows by view; whether every row sees a row; sums for new rows."""
 
     rows: FoldedRows
     population: PopulationMoments

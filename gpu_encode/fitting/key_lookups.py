@@ -31,7 +31,7 @@ class JointTables:
     members : list of tuple of int
         Columns of each key, by their positions in `columns`.
     sizes : int64 array (keys,)
-        How many numbers the table of each key has.
+        Length of the table of each key.
     tables : KeyTables
     """
 
@@ -86,7 +86,7 @@ class JointTables:
     def look_up(self, columns: ColumnMap, ops: Ops, folds: Folds, step: int, out: KeyEncodings) -> dict[int, int]:
         """Write the encodings of rows; out.first[number] is the first line of key `number`, counted among all keys.
 
-        It gives, by the number of each key that was looked up, how many of the rows 0, `step`, 2 * `step` and so on
+        It gives for each key that was looked up, by its number, how many of the rows 0, `step`, 2 * `step` and so on
         have an unknown category.
         """
         most = min(max(NUMBERS_PER_ROW * columns.n_rows, FEW_NUMBERS), MOST_NUMBERS)

@@ -83,7 +83,7 @@ class KeySize:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The most memory that ``fit_transform`` takes beside X and y.
+    """The most memory that ``fit_transform`` takes in addition to X and y.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def check_given(X: Any, y: Any, rows: Any, categories: Any, classes: Any) -> Non
 
 
 def made_target(parameters: Parameters, n_rows: int, classes: int | None) -> Any:
-    """Make a target for some rows: numbers for one class, else labels of so many classes, by default two."""
+    """Make a target for some rows: numbers for one class, else labels of `classes` classes, by default two."""
     if parameters.target_type is None or parameters.values is not None:
         return None
     kind = parameters.target_type
@@ -308,7 +308,7 @@ class Call(NamedTuple):
     summed : list of SummedColumn
     specs : list of SumSpec
     read : TrainingRows
-        Some rows.
+        The rows of X, or a few made rows.
     """
 
     parameters: Parameters

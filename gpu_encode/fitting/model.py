@@ -55,7 +55,7 @@ _COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
 @dataclass(frozen=True, eq=False)
 class TargetInfo:
-    """What is known about a target after fit: its name, kind, and sorted class labels or distinct values."""
+    """Facts about a target after fit: its name, kind, and sorted class labels or distinct values."""
 
     name: str | None
     kind: str
@@ -72,7 +72,7 @@ class LookupTable:
     encodings : array (categories + 2, 1, outputs)
         The encodings by all targets, in the type of the output.
     unseen : bool array (categories + 2, 1), optional
-        True for categories that no visible row has; there only if an indicator needs it.
+        True for categories that no visible row has; None unless an indicator needs it.
     elapsed : list of Elapsed
         Columns that also depend on a row's own date.
     """
@@ -105,7 +105,7 @@ class Model:
     permutations : int
         Number of columns that repeat each output: random orders that are not averaged differ only in training.
     pairs : list of PairSums
-        Sums of the pairs of entries that the selection names; a pair that is named in both orders is there once.
+        Sums of the pairs of entries that the selection names; a pair that is named in both orders is summed once.
     """
 
     selection: Selection
@@ -190,7 +190,7 @@ class Model:
         ]
 
     def _tables_of(self, entry: int, ops: Ops) -> list[EncodingTable]:
-        """Compute the encodings of every category of an entry, on a backend's device; those of the host are kept."""
+        """Compute the encodings of every category of an entry, on a backend's device; the host's encodings are kept."""
         tables, on_host = self._tables, device_of(ops) == "cpu"
         if on_host and entry in tables:
             return tables[entry]

@@ -264,7 +264,7 @@ def floor_ranks(ranks: Integers) -> Integers:
 
 
 def prior_ranks(starts: Array | None, begins: Integers) -> Integers:
-    """Give the checkpoint of each row, the rank before which rows count for its prior; it is never inside a tie.
+    """Give the checkpoint of each row: only rows before this rank count for its prior.  No checkpoint is inside a tie.
 
     At most 1/256 of the rows before a row lie between its checkpoint and itself; in an order of time, the tie at the
     checkpoint is left out, too.  `starts` are the ranks at which ties begin, if the order is one of time.
@@ -398,7 +398,7 @@ class AgeingScan:
     Parameters
     ----------
     task : EncodingTask
-        The rows of the task are not used; its weights are on the scale of a row's block.
+        The rows of the task are not used.  Weights of rows are on the scale of the row's block.
     plan : OrderedPlan
     earlier : dict of int to CategorySums
         Sums of the rows before the first row, by block; a window has only one block.

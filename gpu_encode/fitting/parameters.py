@@ -55,7 +55,7 @@ class Parameters:
     select : callable, optional
         Gives the selection of a frame, if keys are counted in pairs.
     together : bool
-        Whether encodings are computed from all categories at once, whatever the statistic.
+        Whether encodings are computed from all categories at once, for any statistic.
     cut : Cut, optional
         The borders at which the target is cut.
     as_unseen : str
@@ -368,7 +368,7 @@ class Parameters:
             raise _number_for_values(self.owner, "handle_unknown", numbers[0], target.name, target.kind)
 
     def of_each_key(self, selection: Selection, frame: Frame | Pieces) -> "list[Parameters]":
-        """Give the parameters of each key alone; those of a key that differs from the encoder's are checked."""
+        """Give the parameters of each key alone; if a key has other parameters than the encoder, they are checked."""
         if not self.differs_by_key:
             return [self] * len(selection.entries)
         statistics = value_of_each_key(self.keyed_parameter, self.by_key, self.statistic, selection, frame)
@@ -466,7 +466,7 @@ class Parameters:
                 self.warn_of_blind_rows(number, plan)
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
-        """Warn that so many rows see no rows at all, unless their encodings may be NaN for other reasons."""
+        """Warn that this number of rows see no rows at all, unless their encodings may be NaN for other reasons."""
         asked_for = isinstance(plan, FoldPlan) and bool(plan.blind)
         if not asked_for and not self.has_nan_policy:
             why = (

@@ -1,4 +1,4 @@
-"""What all schemes share: the task of one key and one target, tables made from its sums, and output columns."""
+"""Objects that all schemes share: the task of one key and one target, tables of its sums, and output columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -133,7 +133,7 @@ class EncodingTask:
 
 
 class Trained(NamedTuple):
-    """The results of training beside the encodings of the rows.
+    """The results of training, without the encodings of the rows.
 
     Parameters
     ----------
@@ -204,14 +204,14 @@ def look_up(
 
 
 def in_type(encodings: Floats, dtype: Any, ops: Ops) -> Array:
-    """Round encodings once to the type of the output, and warn about those that it cannot hold."""
+    """Round encodings once to the type of the output, and warn about encodings that it cannot hold."""
     rounded, lost = round_once(encodings, dtype, ops)
     warn_of_lost(lost, dtype)
     return rounded
 
 
 def round_once(encodings: Floats, dtype: Any, ops: Ops) -> tuple[Array, Any]:
-    """Round encodings once to a type, and count those that it cannot hold; all NaN get the same bits."""
+    """Round encodings once to a type, and count encodings that it cannot hold; all NaN get the same bits."""
     convert = devices.cuda().cast_encodings if device_of(ops) == "cuda" else ops.cast
     with np.errstate(over="ignore"):
         rounded = convert(encodings, dtype)

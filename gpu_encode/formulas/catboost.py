@@ -56,7 +56,7 @@ class WithPriors(Statistic):
 
 
 class TargetRatios(WithPriors):
-    """(S + a * p) / (n + a), where `statistic` says what S sums over the rows of a category, and n is their weight.
+    """(S + a * p) / (n + a): S is a sum over a category's rows, chosen by `statistic`, and n the weight of the rows.
 
     Parameters
     ----------

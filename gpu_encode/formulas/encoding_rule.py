@@ -70,7 +70,7 @@ class EncodingRule:
 
     @cached_property
     def needs(self) -> Needs:
-        """What the statistic needs from the sums and from the target."""
+        """The sums and targets that the statistic needs."""
         return self.statistic.needs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class EncodingRule:
     def context(
         self, ops: Ops, total: Moments, categories: CategoryMoments | None = None, under_root: bool = True
     ) -> Context:
-        """Give what a statistic may use beside a category; `under_root` says that no level is above the category."""
+        """Give the data beyond a category's own moments; `under_root` says that no level is above the category."""
         return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
@@ -216,7 +216,7 @@ class SeenSums(NamedTuple):
         return Moments.concatenate(rule.moments(ops, tile.accumulators, tile.spec) for tile in tiles)
 
     def total(self) -> Moments:
-        """Round the sums over all rows that each view sees, whatever their category.
+        """Round the sums over all rows that each view sees, of all categories together.
 
         If the backend makes the table in one pass, the moments lie on the host.
         """
@@ -396,7 +396,7 @@ def encode_tile(
 def apply_policies(
     values: Floats, mu: Floats, root: Floats, leaf: VisibleMoments, codes: NDArray[np.int32], rule: EncodingRule
 ) -> tuple[Floats, Mask]:
-    """Apply the policies for unseen, unknown and missing categories; `mu` is the encoding of an unseen one."""
+    """Apply the policies for unseen, unknown and missing categories; `mu` is the encoding of an unseen category."""
     counted = rule.which_count(leaf.moments) & leaf.has[:, None]
     values = np.where(counted, rule.scaled(values), rule.encode_unseen(mu))
     values = np.where((codes == UNKNOWN)[:, None], rule.encode_unseen(root), values)

@@ -162,6 +162,6 @@ def are_exact(sums: Sequence[Floats], r: float) -> bool:
 
 
 def halves(rests: Floats) -> tuple[Floats, Floats]:
-    """Split rests into those of the totals and those of the others."""
+    """Split rounding errors into those of the totals and those of the others."""
     middle = rests.shape[-1] // 2
     return rests[..., :middle], rests[..., middle:]

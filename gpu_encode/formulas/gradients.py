@@ -24,7 +24,7 @@ OUTPUTS = ("ratio", "order")
 
 @dataclass(eq=False, repr=False)
 class GradientRatios(Statistic):
-    """G / (H + lambda), where G and H are a category's summed gradients and hessians; or the category's rank by it.
+    """G / (H + lambda), where G and H are a category's summed gradients and hessians; or the rank of this ratio.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class GradientRatios(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What the statistic needs: gradients and hessians; for ranks, all categories at once."""
+        """The sums that the statistic needs: gradients and hessians; for ranks, all categories at once."""
         return Needs(
             totals=True,
             table=self.output == "order",

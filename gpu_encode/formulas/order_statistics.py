@@ -1,4 +1,4 @@
-"""Statistics that follow from how often each value occurs: quantiles, extremes, distinct values, shares, modes.
+"""Statistics that follow from the counts of the values: quantiles, extremes, distinct values, shares, modes.
 
 `OfViews` gives them for the rows that each view sees.  `OtherRows` leaves out each row in turn, and gives them for the
 other rows of its category, and for all other rows.  These follow from the row's category, value and weight, so they are
@@ -94,7 +94,7 @@ class InOrder(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Sorted(InOrder):
-    """Values of groups of rows, sorted within each group, and how often each occurs; statistics are (groups, views).
+    """Values of groups of rows, sorted within each group, and the count of each; statistics are (groups, views).
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Sorted(InOrder):
 
     @classmethod
     def of_all(cls, distribution: Distribution) -> Self:
-        """Make one group of all rows, whatever their category."""
+        """Make one group of all rows, of all categories."""
         counts = add_counts(distribution.value, distribution.counts, len(distribution.values))
         return cls(np.array([0, len(counts)]), distribution.values, counts)
 
@@ -373,7 +373,7 @@ class OtherRows:
         Raises
         ------
         ValueError
-            If a row is not one of those that were counted.
+            If a row was not counted.
         """
         n_values = len(self.values)
         numbers = ops.to_host(numbers_of(ops, rows)).astype(self.values.dtype)

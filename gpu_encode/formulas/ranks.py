@@ -49,7 +49,7 @@ class Ranks(Statistic):
     dtype : str, default="float64"
         Type of the output, of floats or integers.
     place : int, default=0
-        Number of the column among the encoded ones: each column has random orders of its own.
+        Number of the column among the encoded columns: each column has random orders of its own.
     """
 
     needs = Needs(table=True)
@@ -121,7 +121,7 @@ class Ranks(Statistic):
         return encodings, encodings
 
     def take_part(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which categories have a rank, given those with visible rows."""
+        """Tell which categories have a rank, from a mask of the categories with visible rows."""
         return present | (self.listed and self.order != "target")
 
     @property

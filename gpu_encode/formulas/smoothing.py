@@ -1,4 +1,4 @@
-"""How count, mean and prior become an encoding: all smoothings of the library.
+"""From count, mean and prior to an encoding: all smoothings of the library.
 
 An encoding is ``lam * mean + (1 - lam) * prior``.  `mean` is the category's mean, and `prior` is that of all rows (or
 the parent's encoding in a hierarchy).  lam, in [0, 1], is the weight of the mean: ``own / (own + other)``, from the two
@@ -195,7 +195,7 @@ class EmpiricalBayes(Smoothing):
 
     @property
     def needs(self) -> Needs:
-        """What the smoothing needs from the sums and from the target."""
+        """The sums and targets that the smoothing needs."""
         return OF_TARGETS if self.tau == "total" and not self.pooled else OF_MEANS
 
     @property
@@ -351,7 +351,7 @@ def exact_prior(context: Context, prior: Floats) -> Ratio:
     return Ratio(number, Limbs.of_integers(np.ones_like(line[..., :1], np.int64)))
 
 
-# What a user gives as `smooth`.
+# Values of the parameter `smooth`.
 Smooth = Smoothing | float | Literal["auto"] | None
 
 

@@ -1,4 +1,4 @@
-"""What a statistic is: numbers computed from the sums of a category's visible rows."""
+"""The base of all statistics: numbers computed from the sums of a category's visible rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What a statistic may know beside the category: the moments of all visible rows, and sums over categories.
+    """Data beyond a category's own moments: the moments of all visible rows, and sums over categories.
 
-    `categories` are there only if the statistic needs them.  `of_mean` says whether the prior is the mean of `total`;
+    `categories` is None unless the statistic needs it.  `of_mean` says whether the prior is the mean of `total`;
     `ops` is the backend.
     """
 
@@ -60,7 +60,7 @@ class Statistic(BaseEstimator):
 
     @property
     def needs(self) -> Needs:
-        """What the statistic needs from the sums and from the target."""
+        """The sums and targets that the statistic needs."""
         return Needs()
 
     @property

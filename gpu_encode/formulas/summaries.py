@@ -38,7 +38,7 @@ OF_SQUARES = ("var", "std", "sem", "skew")
 LEAST_CUBED, LARGEST_CUBED = 1e-90, 1e100
 OWNER = "StatisticEncoder"
 
-# What a user may give as `statistics`: names, names with a number, functions, or lists of these by key and column.
+# Values of the parameter `statistics`: names, names with a number, functions, or lists of these by key and column.
 OneStatistic = str | tuple[str, float] | Callable[..., object]
 Statistics = Sequence[OneStatistic] | Mapping[Key, Mapping[Column, Sequence[OneStatistic]]]
 
@@ -77,7 +77,7 @@ class Summaries(Statistic):
         return Summaries(**self.get_params(deep=False) | {"entry": number}) if self.pairs is not None else self
 
     def of_target(self, number: int) -> "Summaries":
-        """Give the statistics of one column of values: those of the key or, without a key, those of all keys."""
+        """Give the statistics of one column of values: the statistics of the key or, without a key, of all keys."""
         if self.pairs is None:
             return self
         summed = union_of([per_target[number] for per_target in self.pairs])
@@ -103,7 +103,7 @@ class Summaries(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What the statistics need from sums and target; for labels there are neither order statistics nor cubes."""
+        """The sums and targets that the statistics need; for labels there are neither order statistics nor cubes."""
         summed = self._sums
         cubes = "skew" in summed
         # The value itself, the parts of its cube, and the terms of the user's statistics.

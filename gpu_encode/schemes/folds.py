@@ -59,7 +59,7 @@ FINEST_FRACTION = 100
 
 
 class Greedy(Scheme):
-    """Every row sees all rows, itself included.  It leaks the target into training encodings and warns of it.
+    """Every row sees all rows, itself included.  This leaks the target into training encodings; a warning says so.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Schemes in which no two rows see the same rows: a row sees all others, or those before it."""
+"""Schemes in which no two rows see the same rows: a row sees all other rows, or the rows before it."""
 
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta

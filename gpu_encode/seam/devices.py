@@ -34,7 +34,7 @@ LIMITS = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
 )
-# From so many rows of host data on, a GPU is faster.  This is an estimate, not measured on any GPU: a call there takes
+# From this number of rows of host data on, a GPU is faster.  This is an estimate, not measured on any GPU: a call takes
 # about three milliseconds to copy its rows and run its kernels, as a CPU does for half a million to a million rows.
 FEWEST_ROWS = 1_000_000
 # DLPack's number for CUDA memory.

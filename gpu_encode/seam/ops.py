@@ -57,7 +57,7 @@ _rows_asked_for: dict[str, int] = {COMPILED: 0, STRINGS: 0}
 
 
 class Ops(Protocol):
-    """What a backend must do.  Arguments are positional; only `carry` and `out` are written to.
+    """The operations of every backend.  Arguments are positional; only `carry` and `out` are written to.
 
     Arrays are of the library `xp` and lie on the backend's device; `factorize`, `lookup`, `combine` and `to_device`
     take host arrays as well.  `TILE` is the number of rows whose intermediate results a backend should hold at a time.
@@ -387,7 +387,7 @@ class DeferredCopy(Protocol):
 
 
 class DeviceOps(Ops, Protocol):
-    """What the backend of a GPU does beside the operations, with arrays and text in its memory.
+    """Operations that only the backend of a GPU has, with arrays and text in its memory.
 
     cuDF and other libraries work on the default stream, and callers may have chosen another one.
     """
@@ -419,7 +419,7 @@ class DeviceOps(Ops, Protocol):
     def leading_eigenvectors(
         self, matrix: Any, squared: bool, wanted: int, start: Array, tol: float, /
     ) -> tuple[Array, Array] | None:
-        """Give the largest eigenvalues of a symmetric sparse matrix without negative ones, and their vectors.
+        """Give the largest eigenvalues of a symmetric sparse matrix without negative eigenvalues, and their vectors.
 
         Matrix and result lie on the host.  With `squared`, they are the eigenvalues of the transpose times the matrix;
         this product is never computed.  The result is None if the solver cannot be used, or if a residual over the
@@ -526,7 +526,7 @@ def compiled_serves(n_rows: int, module: str = COMPILED) -> bool:
 
 
 def host(n_rows: int) -> Ops:
-    """Give the CPU's backend for a call on `n_rows` rows of host arrays, whatever backend the caller computes with."""
+    """Give the CPU's backend for a call on `n_rows` rows of host arrays, even if the caller computes with another."""
     if _forced and not _forced[-1].startswith("cuda"):
         name = _forced[-1]
     else:
@@ -542,7 +542,7 @@ def host_strings(n_rows: int, ops: Ops) -> HostStrings | None:
 
 
 def holding(array: Array) -> Ops:
-    """Give a backend for the device that holds an array, whatever backend the caller computes with."""
+    """Give a backend for the device that holds an array, also if the caller computes with another backend."""
     return host(len(array)) if isinstance(array, np.ndarray) else resolve(len(array), "cuda")
 
 
@@ -587,7 +587,7 @@ def tiles(n_rows: int, size: int) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def use_backend(name: str) -> Iterator[None]:
-    """Run every call inside the block on one backend, whatever the size and the device.
+    """Run every call inside the block on one backend, for any size of the data and any device.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ _FIRST_BYTES = b"PK\x03\x04"
 # bytes in all.
 UNFOLDED = 8
 UNFOLDED_LEAST = 1 << 26
-# One in so many bytes of a file may be read for the list of members: a member takes at least 300 bytes of the file, and
+# At most a quarter of a file's bytes may be its list of members: a member takes at least 300 bytes of the file, and
 # its entry in the list a fifth of these.
 LISTED_SHARE = 4
 LISTED_LEAST = 1 << 17
@@ -288,7 +288,7 @@ def foreign(reason: str) -> UnreadableError:
 
 
 def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
-    """Give the size of each member; raise ValueError if a member is compressed or repeated, or if they do not fit."""
+    """Give the size of each member; raise ValueError if members are compressed, repeated or too large."""
     sizes = {member.filename: member.file_size for member in members}
     plain = all(
         member.compress_type == zipfile.ZIP_STORED and member.compress_size == member.file_size for member in members
@@ -301,7 +301,7 @@ def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
 def check_batches(content: Any, name: str) -> None:
     """Raise ValueError unless an Arrow stream is one record batch whose buffers are not compressed.
 
-    Arrow would decompress a buffer to whatever size it claims, without a check.
+    Arrow would decompress a buffer to any size that the file claims, without a check.
     """
     pieces = 0
     for message in pa.ipc.MessageReader.open_stream(content):

@@ -62,7 +62,7 @@ class CategorySums:
     added : int
         Number of rows added since the last carry.
     distribution : Distribution, optional
-        How often each value occurs in each category, if a statistic needs more than sums.
+        The number of rows of each value in each category, if a statistic needs more than sums.
     """
 
     accumulators: Integers
@@ -378,7 +378,7 @@ class CanonicalDigits:
     Parameters
     ----------
     tiles : list of Limbs
-        The tiles; each has the form that it would have alone.
+        The tiles, each in a canonical form of its own.
     window : Window
         The digit positions of all tiles together.
     """

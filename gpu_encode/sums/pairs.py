@@ -1,4 +1,4 @@
-"""How often two categories occur in the same row: exact sparse sums that add up, equal on every backend."""
+"""Numbers of rows that have two categories together: exact sparse sums that add up, equal on every backend."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -131,6 +131,6 @@ def weights_of(sums: CategorySums) -> Floats:
 
 
 def with_missing(of_categories: Array, key: CategoryIndex) -> Array:
-    """Leave out the rows of unknown values, and those of missing values if these are no category."""
+    """Leave out the rows of unknown values, and the rows of missing values if these are no category."""
     of_missing = of_categories[-1:] if key.has_missing else of_categories[:0]
     return np.concatenate([of_categories[: key.n_categories], of_missing])

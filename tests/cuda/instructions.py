@@ -1,14 +1,14 @@
-"""Counts what rows cost on a GPU, without one: ``python -m tests.cuda.instructions folds-int [--categories 4096]``.
+"""Counts the instructions for a row without a GPU: ``python -m tests.cuda.instructions folds-int [--categories 4096]``.
 
-``--bounds`` writes the lines of `BOUNDS` in test_instructions.py as they are to be today.
+``--bounds`` writes the lines of `BOUNDS` in test_instructions.py with today's counts.
 
-Cases are those of `benchmarks.gpu.encoders`.  Each runs in a process that stands for a GPU of one multiprocessor
-(`instructions_machine`): the library's own calls launch the PTX that a GPU would get, on this CPU, and the encodings
-that come out are compared with the CPU's.  A kernel's count is the number of instructions that its warps issue, 32
-lanes in lockstep, where lanes that took different ways meet again as soon as all ways do; an instruction of PTX counts
-as the machine instructions that it becomes (`instructions_costs`).  A case runs on two numbers of rows, and the
-difference is what rows cost: instructions "a row" are those of a warp for 32 rows.  What does not grow with the rows
-drops out.
+The cases are those of `benchmarks.gpu.encoders`.  Each case runs in a process that acts as a GPU of one multiprocessor
+(`instructions_machine`): the library's own calls launch the PTX that a GPU would get, on this CPU, and the resulting
+encodings are compared with the CPU's.  The count of a kernel is the number of instructions that its warps issue, 32
+lanes in lockstep; lanes that took different branches join again at the first point that all branches reach.  An
+instruction of PTX counts as the machine instructions that it becomes (`instructions_costs`).  A case runs on two
+numbers of rows, and the count for rows is the difference, so all costs that do not grow with the rows drop out.
+Instructions "a row" are those of a warp for 32 rows.
 """
 
 import argparse

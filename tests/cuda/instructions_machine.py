@@ -1,7 +1,7 @@
-"""A GPU of one multiprocessor, made of this CPU: kernels run as the PTX that a real one would get, and are counted.
+"""A GPU of one multiprocessor on this CPU: it runs the PTX that a real GPU would get, and counts instructions.
 
-Arrays are those that stand in for CuPy's.  Constants are those of a GPU, but for the number of its multiprocessors: few
-rows fill one, so that counts of two sizes differ by what rows cost.
+Arrays are the stand-ins for CuPy's arrays.  Constants are those of a GPU, except for the number of multiprocessors: few
+rows fill one of them, so the counts of two sizes differ only by the cost of rows.
 """
 
 import ast

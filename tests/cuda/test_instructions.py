@@ -1,4 +1,4 @@
-"""Rows cost a GPU no more instructions than they did: instructions.py counts them, kernel by kernel, without one."""
+"""Limits of the instructions that each kernel takes for a row; instructions.py counts them without a GPU."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor

@@ -57,7 +57,7 @@ class OneHotEncoder(Encoder):
     dtype : dtype, default="float64"
         Type of the output: any type of numbers, or bool.
     handle_unknown : {"error", "ignore", "infrequent_if_exist", "warn"}, default="error"
-        What happens to values that fit did not see.  "error" refuses them.  "ignore": a row of zeros.
+        The encoding of values that fit did not see.  "error" refuses such values.  "ignore": a row of zeros.
         "infrequent_if_exist": the column of the infrequent categories, or a row of zeros if there are none.  "warn" is
         the same with a warning.  If a category is dropped, unknown values may look like it, and a warning always says
         so.
@@ -94,7 +94,7 @@ class OneHotEncoder(Encoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     See Also
     --------

@@ -19,7 +19,7 @@ from gpu_encode.formulas.glmm.search import MOST_STEPS, total
 
 # If a step is this small, the result is good enough: Newton's next step would be about its square.
 LAST_STEP = 2.0**-26
-# How many counts make a block.  The sums of blocks are added, so another number would give other bits.
+# Number of counts in a block.  The sums of blocks are added, so another number would give other bits.
 BLOCK = 1 << 14
 
 

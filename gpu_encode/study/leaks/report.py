@@ -217,6 +217,7 @@ def leak_report(
     rows = choose_rows(targets, n_flips, known, random)
     moves, moved = flip_rows(trials, before, rows, {name: key.codes for name, key in keys.items()}, random)
     order_matters = any(key.sight is None or key.sight.by_order for key in keys.values())
+    risks = risks_of_rows(targets) if order_matters else []
     predicted = judge(scores, targets, level, random)
     copies = Copies.find(frame, [*keys.values()], targets)
     scores = {} if copies is None else shuffle_rows(trials, before, n_shuffles, random, copies.cases)
@@ -228,11 +229,7 @@ def leak_report(
         len(rows),
         level,
         tuple(report_columns([*before], keys, predicted, of_copies, moves, targets, frame)),
-        (
-            *(risks_of_rows(targets) if order_matters else ()),
-            *risks_of_groups(groups, rows, moved),
-            *risks_of_copies(copies),
-        ),
+        (*risks, *risks_of_groups(groups, rows, moved), *risks_of_copies(copies)),
     )
 
 
@@ -419,9 +416,10 @@ def risks_of_copies(copies: Copies | None) -> list[str]:
     if copies is None:
         return []
     columns = ", ".join(map(repr, copies.columns[:10])) + (", ..." if len(copies.columns) > 10 else "")
-    return [
+    told = (
         f"{copies.share:.1%} of the rows are there several times: they equal another row in {columns} and in the "
         "target, more often than chance explains. Oversampling, bootstraps and joins make such copies. Give "
         f"GroupKFold a group for each case, such as groups=X.groupby([{columns}], dropna=False).ngroup(), or "
         "KFold(by=...) copies of these columns under other names; validate the model in such folds, too."
-    ]
+    )
+    return [told]

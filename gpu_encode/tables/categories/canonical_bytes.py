@@ -1,4 +1,4 @@
-"""Values as bytes to be hashed: equal values have the same bytes, whatever library they come from."""
+"""Values as bytes to be hashed: equal values have the same bytes, from whatever library they come."""
 
 from collections.abc import Iterable
 from decimal import Decimal

@@ -14,7 +14,7 @@ from gpu_encode.seam.ops import host, host_strings
 from gpu_encode.tables.categories import intervals, strings
 from gpu_encode.words.errors.values import out_of_range, unsupported_type
 
-# How many units make a second, as a power of ten; every other unit of time is turned into seconds when it is read.
+# Units of time in a second, as a power of ten; every other unit of time is turned into seconds when it is read.
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 TEMPORAL = ("datetime", "duration", "time")
 NOT_A_TIME = np.iinfo(np.int64).min

@@ -64,7 +64,7 @@ def _column_held(series: Any) -> Any:
 
 
 class _Seen:
-    """The bytes of a buffer for CuPy, whatever type cuDF gives them; the object keeps the buffer alive."""
+    """The bytes of a buffer for CuPy, for any type that cuDF gives them; the object keeps the buffer alive."""
 
     def __init__(self, span: Any) -> None:
         self.span = span

@@ -114,7 +114,7 @@ def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise not_one_column(role, array.shape)
     matrix = array[:, None] if array.ndim == 1 else array
-    # The encoder that learns from y reads its floats anyway, and says what is wrong.
+    # The encoder that learns from y reads its floats anyway, and raises the error.
     return [(None, matrix[:, position]) for position in range(matrix.shape[1])]
 
 

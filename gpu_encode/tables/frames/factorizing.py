@@ -22,7 +22,7 @@ from gpu_encode.words.errors.values import broken_text, infinite_value, unsuppor
 # Text objects of Python keep their hash.  By these hashes, they get codes in less time than Arrow takes to read them,
 # if rows are few, or if text repeats often enough in a sample.
 FEWEST_READ = 1 << 14
-# With at most so many rows, Python is done before Arrow has started.
+# Up to this number of rows, Python is done before Arrow has started.
 FEW_ROWS = 1024
 SAMPLED = 1024
 REPEATED = 2
@@ -115,7 +115,7 @@ def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
         says_its_kind = data.dtype.kind in "iu"
     else:
         says_its_kind = typed.is_text(data.type) or typed.is_binary(data.type) or pa.types.is_integer(data.type)
-    # Vocabularies lie on the host, whatever the device of a call.
+    # Vocabularies lie on the host, on whatever device a call computes.
     return keys(Column(data[:0]), name, host(0)).vocabulary if says_its_kind else None
 
 

@@ -150,7 +150,7 @@ def tables_of(data: Any) -> list[Any] | None:
     Raises
     ------
     TypeError
-        If there is something else among the tables, or there are series instead.
+        If something among them is not a table, or if they are series.
     ValueError
         If there is no table.
 
@@ -260,7 +260,7 @@ def _check_columns(number: int, first: Frame, other: Frame) -> None:
 
 
 def _columns_of_piece(number: int, first: Sequence[object] | None, found: Sequence[object] | None) -> ValueError:
-    """Error for a table whose columns are not those of the first; None is a table without column names."""
+    """Error for a table whose columns differ from the columns of the first; None is a table without column names."""
     if first is None:
         says = f"X[{number}] has the column names {first_names(found or [])}, but X[0] has none"
     elif found is None:

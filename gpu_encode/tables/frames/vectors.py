@@ -38,7 +38,7 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
         The name of the values in messages: "y", "sample_weight", "groups".  A null in "y" is an error.  NaN in an array
         of floats is not: the encoder that learns from the array decides.
     n_rows : int, optional
-        How many values there must be.
+        The required number of values.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
         if data.dtype.kind in "biuUSc":
             columns.check_real(role, data)
             return data
-        # The encoder that learns from y reads its floats anyway, and says what is wrong.
+        # The encoder that learns from y reads its floats anyway, and raises the error.
         if data.dtype.kind == "f" and (role == "y" or sum_is_finite(data)):
             return data
     values, nulls = columns.plain(column)
@@ -257,7 +257,7 @@ class PieceVectors:
 
 
 def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
-    """Tell one vector for all rows from a list of vectors, one for each table of an X in pieces.
+    """Distinguish one vector for all rows from a list of vectors, one for each table of an X in pieces.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def join_incomplete(parts: Sequence[Any]) -> Any:
 
 
 def _typed_columns_of(part: Any) -> list[Column]:
-    """Give the columns of data on the host that has types of its own; a list has none."""
+    """Give the columns of data on the host whose columns have types; a list has none."""
     if devices.on_gpu(part):
         return []
     if is_table(part):
