@@ -216,8 +216,7 @@ def leak_report(
     known = [key.codes for key in keys.values() if key.codes is not None and key.sight != UNREAD]
     rows = choose_rows(targets, n_flips, known, random)
     moves, moved = flip_rows(trials, before, rows, {name: key.codes for name, key in keys.items()}, random)
-    order_matters = any(key.sight is None or key.sight.by_order for key in keys.values())
-    risks = risks_of_rows(targets) if order_matters else []
+    risks = risks_of_rows(targets) if any(key.sight is None or key.sight.by_order for key in keys.values()) else []
     predicted = judge(scores, targets, level, random)
     copies = Copies.find(frame, [*keys.values()], targets)
     scores = {} if copies is None else shuffle_rows(trials, before, n_shuffles, random, copies.cases)
