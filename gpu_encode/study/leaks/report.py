@@ -203,11 +203,9 @@ def leak_report(
     check_count("leak_report", "n_flips", n_flips, low=0)
     if not 0 < level < 1:
         raise bad_parameter("leak_report", "level", level, "must lie between 0 and 1")
-    frame = read_table(encoder, X)
+    frame = read_table(encoder, X, y, groups)
     targets = RowTargets.read(y, frame.n_rows)
     given = {"groups": groups if takes_groups(encoder) else None, "sample_weight": sample_weight}
-    # The encoder warns of vectors that it gets as they are.
-    Inputs(X, y, groups=None if given["groups"] is groups else groups).warn_of_order()
     trials = Trials(encoder, X, targets, {name: vector for name, vector in given.items() if vector is not None})
     random = np.random.default_rng(random_state)
     before, _ = trials.encode(targets.values, warn=True)
@@ -221,15 +219,10 @@ def leak_report(
     copies = Copies.find(frame, [*keys.values()], targets)
     scores = {} if copies is None else shuffle_rows(trials, before, n_shuffles, random, copies.cases)
     of_copies = judge(scores, targets, level, random)
-    return LeakReport(
-        type(encoder).__name__,
-        frame.n_rows,
-        n_shuffles,
-        len(rows),
-        level,
-        tuple(report_columns([*before], keys, predicted, of_copies, moves, targets, frame)),
-        (*risks, *risks_of_groups(groups, rows, moved), *risks_of_copies(copies)),
-    )
+    columns = report_columns([*before], keys, predicted, of_copies, moves, targets, frame)
+    risks += [*risks_of_groups(groups, rows, moved), *risks_of_copies(copies)]
+    name = type(encoder).__name__
+    return LeakReport(name, frame.n_rows, n_shuffles, len(rows), level, tuple(columns), tuple(risks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +258,7 @@ class Copies:
         return None
 
 
-def read_table(encoder: Any, X: Any) -> Frame:
+def read_table(encoder: Any, X: Any, y: Any, groups: Any) -> Frame:
     """Read the rows; raise TypeError if the encoder is not a transformer, or the rows are not one table in memory."""
     for method in ("fit_transform", "transform", "get_params"):
         if not hasattr(encoder, method):
@@ -275,6 +268,8 @@ def read_table(encoder: Any, X: Any) -> Frame:
         raise TypeError(f"leak_report fits many times to rows in memory. Give a sample of the rows of {engine}.")
     if frames.is_collection(X) and frames.tables_of(X) is not None:
         raise TypeError("leak_report takes one table. Concatenate the tables of the list, or give one of them.")
+    # The encoder itself warns of other vectors, and of groups that it takes.
+    Inputs(X, y, groups=None if takes_groups(encoder) else groups).warn_of_order()
     return frames.read(X)
 
 
