@@ -20,7 +20,7 @@ def partition():
 
 @pytest.fixture
 def sort(partition, kernels):
-    """Return a function that sorts rows by codes; it returns words, runs (buckets, tiles), sizes, and rows of a tile."""
+    """Return a function that sorts rows by codes into words, runs (buckets, tiles), sizes, and the rows of a tile."""
 
     def sorted_by(codes, n_lines, shift, start=0, size=None, values=None):
         size = len(codes) - start if size is None else size
