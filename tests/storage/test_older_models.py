@@ -45,7 +45,7 @@ def test_there_are_models_of_every_format():
     for path in MODELS:
         with zipfile.ZipFile(path) as archive:
             formats.add(json.loads(archive.read("model.json"))["version"])
-    # A format that a release has written is read for as long as the library is 1.x.
+    # Every version 1.x reads the formats that any release has written.
     assert formats == set(range(1, VERSION + 1))
 
 
