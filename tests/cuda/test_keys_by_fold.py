@@ -45,7 +45,7 @@ from tests.bits import assert_same_bits, assert_same_encoder
 from tests.laws.test_key_batches import keys_of, make_rows
 from tests.strategies import examples
 
-# Few rows of a class, and rows that see none, are other tests' matter.
+# Other tests cover classes of few rows, and rows that see no other row.
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 SCHEMES = [None, KFold(4, stratify=True), KFold(3, order="contiguous"), TimeFolds(3, time="time"), Holdout(0.4)]
@@ -63,7 +63,7 @@ def module():
 
 @pytest.fixture
 def launched(monkeypatch):
-    """Names of the kernels in CUDA C++ that are launched."""
+    """Return a list that collects the names of launched CUDA C++ kernels."""
     raw, names = import_module("gpu_encode.cuda.raw"), []
     run = raw.run
     monkeypatch.setattr(raw, "run", lambda name, *given, **options: names.append(name) or run(name, *given, **options))
@@ -206,7 +206,7 @@ RULES |= {"sigmoid": (SIGMOID, 3.0), "bayes": (EMPIRICAL_BAYES, 0.0)}
 
 
 def draw(n_rows, n_folds, n_classes, kind="given"):
-    """Codes, -1 where missing, and classes and folds; one fold is empty where there are several."""
+    """Return codes (-1: missing), classes and folds; one fold is empty if there are several."""
     random = np.random.default_rng(n_rows)
     columns = [
         np.where(random.random(n_rows) < 0.1, -1, random.integers(0, max(size - 1, 1), n_rows)) for size in SIZES
@@ -230,7 +230,7 @@ def draw(n_rows, n_folds, n_classes, kind="given"):
 
 
 def population_of(rows, shrinkage):
-    """What views see of all rows."""
+    """Return the sums of all rows that views see."""
     folds = (
         rows.folds
         if isinstance(rows.folds, np.ndarray)
@@ -248,7 +248,7 @@ def population_of(rows, shrinkage):
 
 
 def run(ops, columns, rows, rule, dtype, to):
-    """Encode all keys; gives the encodings, and of each key cells and counts."""
+    """Encode all keys; return the encodings, and the cells and counts of each key."""
     n_outputs = rows.n_classes - (1 if rows.n_classes == 2 else 0)
     values = ops.zeros((n_outputs * len(KEYS), len(rows.rows.classes)), dtype)
     folds = to(rows.folds) if isinstance(rows.folds, np.ndarray) else rows.folds
