@@ -815,6 +815,7 @@ class CategoryEncoder(Encoder):
         rows: int | None = None,
         categories: Mapping[str, int] | None = None,
         classes: int | None = None,
+        sample_weight: Vector | None = None,
         device_memory: int | str | None = None,
     ) -> "MemoryPlan":
         """Tell how much memory `fit_transform` takes at most, before anything is encoded.
@@ -831,6 +832,8 @@ class CategoryEncoder(Encoder):
             Beside `rows`: distinct values of columns, by name.  Values of other columns may all be different.
         classes : int, optional
             Classes of the target, where there is no y; 1 is a target of numbers.
+        sample_weight : array of shape (n_rows,), optional
+            Beside X: the weights of the rows.  Weights with fractions take more digits of every sum.
         device_memory : int or str, optional
             Free memory of a GPU, in bytes or as "80GB"; it need not be there.  None: the free memory where the call
             would run.
@@ -846,7 +849,8 @@ class CategoryEncoder(Encoder):
         Raises
         ------
         ValueError
-            If neither X nor `rows` is given, or if what is given does not go together.
+            If neither X nor `rows` is given, if what is given does not go together, or if `categories` names a column
+            that nothing reads.
 
         Notes
         -----
@@ -875,9 +879,10 @@ class CategoryEncoder(Encoder):
         [['shop', 'city', 'day'], ['shop_x_city', 'shop_x_day', 'city_x_day']]
         """
         # Few calls ask for it.
-        from gpu_encode.fitting.memory_plan import plan_memory
+        from gpu_encode.fitting.memory_plan import Asked, plan_memory
 
-        return plan_memory(self._checked_parameters(), X, y, rows, categories, classes, device_memory)
+        given = Asked(X, y, rows, categories, classes, sample_weight, device_memory)
+        return plan_memory(self._checked_parameters(), given)
 
 
 def accept_categories(tags: Tags) -> Tags:

@@ -12,6 +12,7 @@ from cpu_fallback.types import MISSING, written
 from gpu_encode.encoders.base import CategoryEncoder, Encoder
 from gpu_encode.fitting.fit import prepare, select_columns
 from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.schemes import Scheme
 from gpu_encode.seam import devices, ops
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
@@ -83,7 +84,8 @@ def cross_val_transform(
     Raises
     ------
     TypeError
-        If `encoder` is none of this library, or X is several tables, or partitions of an engine.
+        If `encoder` is none of this library, if X is several tables or partitions of an engine, or if `cv` is a scheme
+        of this library or a name of a column, which are for the encoder's own `cv`.
     ValueError
         For bad input, for outer folds that scikit-learn refuses, and for a row that a split trains on and tests.
 
@@ -123,17 +125,34 @@ def cross_val_transform(
         )
     inputs = Inputs(X, y, sample_weight, groups)
     table, labels = inputs.for_splitter()
+    refuse_scheme(cv)
     outer = check_cv(cv, labels, classifier=getattr(encoder, "target_type", "auto") != "continuous")
-    splits = [number_rows(inputs.frame.n_rows, *split) for split in outer.split(table, labels, groups)]
+    splits = [number_rows(inputs.frame.n_rows, split) for split in outer.split(table, labels, groups)]
     numbered = number_columns(encoder, inputs) if choose is None and can_share(encoder) else {}
     vectors = {"y": y, "sample_weight": sample_weight, "groups": groups}
     return encode_folds(encoder, X, vectors, splits, numbered, choose)
 
 
-def number_rows(n_rows: int, train: ArrayLike, test: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def refuse_scheme(cv: object) -> None:
+    """Raise TypeError for what an encoder's own `cv` takes, and the outer folds do not."""
+    if isinstance(cv, (Scheme, str, Mapping)):
+        raise TypeError(
+            "cv of cross_val_transform are the outer folds, as scikit-learn has them: a number, a splitter such as "
+            f"sklearn.model_selection.GroupKFold, or a list of splits. Got {cv!r} instead. A scheme of gpu_encode, or "
+            "a column of folds, belongs in the cv of the encoder, which makes the inner folds; outer folds by the "
+            "values of an array are GroupKFold with groups=, or PredefinedSplit."
+        )
+
+
+def number_rows(n_rows: int, split: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give the numbers of training and test rows; a splitter may give masks, and negative numbers."""
+    if not hasattr(split, "__len__") or len(split) != 2:
+        raise ValueError(
+            f"cv must give pairs of training rows and test rows. Got {split!r} instead of a pair. Write the fold "
+            "number of each row as sklearn.model_selection.PredefinedSplit(numbers)."
+        )
     rows = np.arange(n_rows)
-    trained, tested = rows[np.asarray(train)], rows[np.asarray(test)]
+    trained, tested = rows[np.asarray(split[0])], rows[np.asarray(split[1])]
     if len(both := np.intersect1d(trained, tested)):
         raise ValueError(
             f"cv gives row {both[0]} both as a training row and as a test row of a split: its encoding would be "
