@@ -1,4 +1,4 @@
-"""Check what must be the same in all calls of `partial_fit`, and in encoders that are merged."""
+"""Check the parameters and columns that must be the same in all calls of `partial_fit` and in merged encoders."""
 
 from collections.abc import Mapping, Sequence
 from itertools import compress
@@ -41,7 +41,7 @@ def check_same_statistic(known: Model, parameters: Parameters) -> None:
     """Raise ValueError if the statistic has changed since the first call."""
     if not known.rules:
         return
-    # The statistics of several keys are compared key by key, once it is known which key has which.
+    # The statistics of several keys are compared key by key, once it is known which key has which statistic.
     if parameters.by_key:
         return
     before, now = known.rules[0].statistic, parameters.statistic
@@ -72,7 +72,7 @@ def check_same_columns(
 
 
 def check_columns(known: Model, frame: Frame | Pieces, owner: str = "the fitted encoder") -> None:
-    """Raise ValueError if a table has other columns than the one that was learned from."""
+    """Raise ValueError if a table has other columns than the table from which the model has learned."""
     if frame.n_columns != known.n_features:
         raise other_width(owner, frame.n_columns, known.n_features)
     if frame.names != known.feature_names:
@@ -170,7 +170,7 @@ def entry_parameters(rule: EncodingRule, key: CategoryIndex, as_unseen: str, of_
         "drop": of_all["drop"] if rule.drop is None else rule.drop,
         "categories": key.vocabularies[0].to_numpy().tolist() if key.given else "auto",
     }
-    # If the statistic has a parameter of this name, the user gave the statistic's.
+    # If the statistic has a parameter of the same name, it is the statistic's parameter that the user gave.
     return {name: value for name, value in {**of_all, **others}.items() if name not in of_statistic}
 
 

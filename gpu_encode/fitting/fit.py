@@ -90,7 +90,7 @@ from gpu_encode.tables.frames import Frame, Pieces
 
 @dataclass(frozen=True, eq=False)
 class FitContext:
-    """What `prepare` has read, for all later steps of a call.
+    """The data that `prepare` has read, for all later steps of a call.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class FitContext:
 
     @cached_property
     def targets(self) -> list[Target]:
-        """What is summed, without the weights."""
+        """The targets that are summed, without the weights."""
         return [*map(attrgetter("target"), self.summed)]
 
     @cached_property
@@ -158,16 +158,16 @@ def prepare(
     sums_alone: bool = False,
     more_may_come: bool = False,
 ) -> FitContext:
-    """Read the rows of a call: weights, targets, columns and categories; and say what will be computed from them.
+    """Read the rows of a call (weights, targets, columns and categories), and choose the sums that are needed.
 
     Parameters
     ----------
     parameters : Parameters
     inputs : Inputs
     known : Model, optional
-        What earlier calls of `partial_fit` have learned.
+        The model of earlier calls of `partial_fit`.
     decided : Decided, optional
-        What was decided from all rows, if the call has only a part of them.
+        Facts that were found in all rows, if the call has only a part of them.
     sums_alone : bool, default=False
         Whether only sums over all rows are needed, and not the category of each row.
     more_may_come : bool, default=False
@@ -375,7 +375,7 @@ def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[l
 
 
 def sum_folds(context: FitContext, plans: Sequence[FoldPlan]) -> list[list[CategorySums]]:
-    """Sum rows by category and fold, sums[key][target]: of many keys together where they can be counted."""
+    """Sum rows by category and fold: sums[key][target].  Keys that one pass can count are summed together."""
     together: dict[tuple[int, int], CategorySums] = {}
     n_targets = len(context.summed)
     if len(plans) >= FEWEST_TOGETHER:
@@ -430,7 +430,7 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
 
 
 def widths_of_keys(context: FitContext, plans: Sequence[Plan]) -> list[list[int]]:
-    """Count the columns of the encodings of each key and target; keys of one rule and plan have as many."""
+    """Count the columns of the encodings of each key and target; keys of one rule and plan have equal numbers."""
     made: dict[tuple[int, int], list[int]] = {}
     widths = []
     for entry, (rule, plan) in enumerate(zip(context.rules, plans, strict=True)):
@@ -471,7 +471,7 @@ class BlindRows(NamedTuple):
         """Count the rows under a plan that see no rows; "Some" if the number depends on the weights of folds."""
         blind: Any = None
         for column in self.columns.get(id(plan), []):
-            # The minimum is NaN if any number is.
+            # The minimum is NaN if any of the numbers is NaN.
             if len(column) and bool(np.isnan(column.min())):
                 blind = np.isnan(column) if blind is None else blind | np.isnan(column)
         if blind is not None:
@@ -489,7 +489,7 @@ def n_columns(plan: Plan) -> int:
 
 
 def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
-    """Sum the rows that new rows see: all rows, except for holdout, blow-up columns, half-lives and windows."""
+    """Sum the rows that new rows see: all rows, but fewer with holdout, blow-up columns, half-lives or windows."""
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
         plan = plan.new_rows
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
@@ -500,7 +500,8 @@ def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
 def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: Moments | None = None) -> Trained:
     """Write the training encodings of every row to `out` (rows, outputs * columns).
 
-    `total` are the moments of all rows, if another key of the same target has them: every key has the same total.
+    `total` are the moments of all rows, if they were computed for another key of the target: they are the same for
+    every key.
     """
     if not task.n_outputs:
         return Trained(sum_for_new_rows(task, plan), None, True, total)

@@ -53,7 +53,7 @@ def forget(known: Model, gone: Model) -> Model:
 
 
 def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
-    """Give what is known about a target; raise ValueError for labels that the target never had."""
+    """Give the facts about a target; raise ValueError for labels that the target never had."""
     joined = join_targets(mine, theirs)
     if mine.kind == UNDECIDED != theirs.kind:
         raise ValueError(
@@ -77,7 +77,7 @@ def _never_learned_label(label: object) -> ValueError:
 
 
 def codes_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
-    """Give the code that each category has in another index; raise ValueError for a category that is not there."""
+    """Give the code that each category has in another index; raise ValueError for a category that the index lacks."""
     joined, own, codes = mine.union(theirs)
     if joined.n_categories > mine.n_categories:
         new = np.setdiff1d(np.arange(joined.n_categories), own)[0]
@@ -135,7 +135,7 @@ def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:
 def without_unused(
     key: CategoryIndex, gone: CategoryIndex, codes: NDArray[np.int32], left: Sequence[CategorySums]
 ) -> tuple[CategoryIndex, NDArray[np.int64]]:
-    """Give a key without the categories that have lost all their weight, and the codes of those that stay."""
+    """Give a key without the categories that have lost all their weight, and the codes of the categories that stay."""
     used = np.zeros(key.n_categories + 2, np.bool_)
     for sums in left:
         used |= np.logical_or.reduce(sums.accumulators, axis=(1, 2, 3))

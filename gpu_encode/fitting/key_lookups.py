@@ -28,7 +28,7 @@ class JointTables:
     members : list of tuple of int
         Columns of each key, by their positions in `columns`.
     sizes : int64 array (keys,)
-        How many numbers the table of each key has.
+        Length of the table of each key.
     tables : KeyTables
     """
 
@@ -42,7 +42,7 @@ class JointTables:
     def of(
         cls, keys: Sequence[CategoryIndex], encodings: Sequence[Array | None], as_category: Sequence[bool]
     ) -> Self | None:
-        """Choose the keys that can be looked up together, and make their tables; None if they are few.
+        """Choose the keys that can be looked up together, and make their tables; None if there are too few of them.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class JointTables:
     def look_up(self, columns: ColumnMap, ops: Ops, folds: Folds, step: int, out: KeyEncodings) -> dict[int, int]:
         """Write the encodings of rows; out.first[number] is the first line of key `number`, counted among all keys.
 
-        It gives, by the number of each key that was looked up, how many of the rows 0, `step`, 2 * `step` and so on
+        It gives for each key that was looked up, by its number, how many of the rows 0, `step`, 2 * `step` and so on
         have an unknown category.
         """
         keys = np.flatnonzero(self.sizes <= most_numbers(columns.n_rows))

@@ -1,4 +1,4 @@
-"""What classifiers and regressors of `methods` share: how they read categories, and how scores become classes."""
+"""Bases of the classifiers and regressors of `methods`: how they read categories, and how scores become classes."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.words.annotations import Splitter, Table, Vector
 
-# From an encoder and the X and y of training rows, gives the encoder that is fitted to them.
+# A function of an encoder and the X and y of training rows that gives the encoder to fit to these rows.
 Choose = Callable[[Encoder, Table, Table | None], Encoder]
 
 
@@ -30,7 +30,8 @@ class EncodedFold(NamedTuple):
     train, test : int64 array
         Rows outside the fold, and rows of the fold.
     encoded_train, encoded_test : table
-        Training encodings of the rows outside the fold, by the encoder's scheme; the fold's rows, encoded as new rows.
+        Training encodings of the rows outside the fold, by the encoder's scheme; encodings of the fold's rows as new
+        rows.
     encoder : Encoder
         Fitted to the rows outside the fold.
     """
@@ -52,7 +53,7 @@ def cross_val_transform(
     sample_weight: Vector | None = None,
     choose: Choose | None = None,
 ) -> Iterator[EncodedFold]:
-    """Encode for nested cross-validation: each outer fold by an encoder that has seen none of its rows.
+    """Encode for nested cross-validation: each outer fold is encoded by an encoder that has seen none of its rows.
 
     A model is trained on `encoded_train` and scored, or stopped early, on `encoded_test`: its score is then honest.
     If an encoder is fitted to all rows first, a model is scored on rows from which its encodings were learned.
@@ -74,7 +75,7 @@ def cross_val_transform(
         For the encoder.
     choose : callable, optional
         ``choose(encoder, X, y)`` gives the encoder that is fitted, from the training rows of a fold alone: for example
-        ``lambda encoder, X, y: tune(encoder, X, y).encoder``, one tuning an outer fold.
+        ``lambda encoder, X, y: tune(encoder, X, y).encoder``, which tunes once for each outer fold.
 
     Returns
     -------
@@ -84,10 +85,10 @@ def cross_val_transform(
     Raises
     ------
     TypeError
-        If `encoder` is none of this library, if X is several tables or partitions of an engine, or if `cv` is a scheme
-        of this library or a name of a column, which are for the encoder's own `cv`.
+        If `encoder` is not an encoder of this library, if X is several tables or partitions of an engine, or if `cv` is
+        a scheme of this library or the name of a column, which only the `cv` of the encoder takes.
     ValueError
-        For bad input, for outer folds that scikit-learn refuses, and for a row that a split trains on and tests.
+        For bad input, for outer folds that scikit-learn refuses, and if a split both trains on a row and tests it.
 
     Notes
     -----
@@ -125,34 +126,38 @@ def cross_val_transform(
         )
     inputs = Inputs(X, y, sample_weight, groups)
     table, labels = inputs.for_splitter()
-    refuse_scheme(cv)
-    outer = check_cv(cv, labels, classifier=getattr(encoder, "target_type", "auto") != "continuous")
-    splits = [number_rows(inputs.frame.n_rows, split) for split in outer.split(table, labels, groups)]
+    outer = check_cv(read_outer(cv), labels, classifier=getattr(encoder, "target_type", "auto") != "continuous")
+    splits = [number_rows(inputs.frame.n_rows, *split) for split in outer.split(table, labels, groups)]
     numbered = number_columns(encoder, inputs) if choose is None and can_share(encoder) else {}
     vectors = {"y": y, "sample_weight": sample_weight, "groups": groups}
     return encode_folds(encoder, X, vectors, splits, numbered, choose)
 
 
-def refuse_scheme(cv: object) -> None:
-    """Raise TypeError for what an encoder's own `cv` takes, and the outer folds do not."""
+def read_outer(cv: Any) -> Any:
+    """Give the outer folds; raise an error for a scheme, a name of a column, and splits that are no pairs."""
     if isinstance(cv, (Scheme, str, Mapping)):
         raise TypeError(
             "cv of cross_val_transform are the outer folds, as scikit-learn has them: a number, a splitter such as "
             f"sklearn.model_selection.GroupKFold, or a list of splits. Got {cv!r} instead. A scheme of gpu_encode, or "
-            "a column of folds, belongs in the cv of the encoder, which makes the inner folds; outer folds by the "
-            "values of an array are GroupKFold with groups=, or PredefinedSplit."
+            "the name of a column of folds, is for the cv of the encoder, which makes the inner folds. Outer folds by "
+            "the values of an array are GroupKFold with groups=, or PredefinedSplit."
         )
+    if hasattr(cv, "split") or not isinstance(cv, Iterable):
+        return cv
+    splits = list(cv)
+    for split in splits:
+        if not hasattr(split, "__len__") or len(split) != 2:
+            raise ValueError(
+                f"cv must be a list of pairs: the training rows and the test rows of each fold. It holds {split!r}. "
+                "Write fold numbers, one a row, as sklearn.model_selection.PredefinedSplit(numbers)."
+            )
+    return splits
 
 
-def number_rows(n_rows: int, split: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def number_rows(n_rows: int, train: ArrayLike, test: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give the numbers of training and test rows; a splitter may give masks, and negative numbers."""
-    if not hasattr(split, "__len__") or len(split) != 2:
-        raise ValueError(
-            f"cv must give pairs of training rows and test rows. Got {split!r} instead of a pair. Write the fold "
-            "number of each row as sklearn.model_selection.PredefinedSplit(numbers)."
-        )
     rows = np.arange(n_rows)
-    trained, tested = rows[np.asarray(split[0])], rows[np.asarray(split[1])]
+    trained, tested = rows[np.asarray(train)], rows[np.asarray(test)]
     if len(both := np.intersect1d(trained, tested)):
         raise ValueError(
             f"cv gives row {both[0]} both as a training row and as a test row of a split: its encoding would be "

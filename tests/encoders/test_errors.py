@@ -1,4 +1,4 @@
-"""A wrong call gets an error that says what, where and what to do, and leaves the encoder as it was."""
+"""A wrong call gives an error that says what is wrong, where, and what to do; the encoder is unchanged."""
 
 from functools import partial
 

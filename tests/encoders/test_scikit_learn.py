@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of its TargetEncoder, run with ours in its place, and its checks of any estimator."""
+"""scikit-learn's own tests of its TargetEncoder, run with ours, and its checks of estimators."""
 
 import pytest
 from sklearn.preprocessing.tests import test_target_encoder as theirs

@@ -1,4 +1,4 @@
-"""Rows taken out again: the bits of an encoder that has never seen them, or an error that changes nothing."""
+"""Rows that are forgotten: the bits of an encoder that has never seen them, or an error that changes nothing."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of its OneHotEncoder and OrdinalEncoder, run with ours, and its checks of any estimator."""
+"""scikit-learn's own tests of OneHotEncoder and OrdinalEncoder, run with ours, and its checks of estimators."""
 
 import inspect
 import re

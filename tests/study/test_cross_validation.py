@@ -1,4 +1,4 @@
-"""`cross_val_transform` gives, to the bit, what a fit to the training rows of each outer fold gives."""
+"""`cross_val_transform` gives the bits of a separate fit to the training rows of each outer fold."""
 
 import warnings
 
@@ -264,7 +264,7 @@ def test_lightgbm_stops_early():
         ),
         (TargetEncoder(columns=["shop"]), X, {"cv": {"shop": 3}}, TypeError, "Got {'shop': 3} instead"),
         (TargetEncoder(columns=["shop"]), X, {"cv": np.arange(len(X)) % 3}, ValueError, "PredefinedSplit"),
-        (TargetEncoder(columns=["shop"]), X, {"cv": [([0], [1], [2])]}, ValueError, "instead of a pair"),
+        (TargetEncoder(columns=["shop"]), X, {"cv": [([0], [1], [2])]}, ValueError, "list of pairs"),
         (TargetEncoder(columns=["shop"]), X, {"cv": [([0, 1, 2, 3], [3, 4])]}, ValueError, "row 3 both as a training"),
         (TargetEncoder(columns=["shop"]), X, {"cv": TheirGroupKFold(3)}, ValueError, "groups"),
     ],

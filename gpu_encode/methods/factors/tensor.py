@@ -31,7 +31,7 @@ class Factors(Learned):
     parts : list of str
         The last part of the output names, for each target and class.
     tables : list of float64 array (categories + 1, components)
-        Those of the first target and class for all keys, then those of the next; the last line is for unseen
+        The factors of the first target and class for all keys, then those of the next; the last line is for unseen
         categories.
     iterations : list of int
         Number of iterations, for each target and class.
@@ -118,7 +118,7 @@ class FactorizationEncoder(CodesEncoder):
     validation_fraction : float, default=0.1
         Share of the rows that is held out at random.
     n_iter_no_change : int, default=5
-        Fitting stops after so many iterations without an improvement by `tol` of the error.
+        Fitting stops after this number of iterations without an improvement by `tol` of the error.
     tol : float, default=0.0001
     signed_labels : bool, default=False
         Whether class labels are predicted as -1 and 1, instead of 0 and 1.

@@ -53,7 +53,7 @@ class ProximityEncoder(CodesEncoder):
         error most, and by at least a millionth); among equals the first is taken.  If no number helps, the step is
         halved.  Tuning ends when the step is below `tol`.
     tuning_rows : int, optional
-        At most so many training rows, chosen at random, are scored while tuning.  None: all.
+        At most this number of training rows, chosen at random, are scored while tuning.  None: all.
     target_type : {"auto", "binary", "multiclass", "continuous"}, default="auto"
         As in `TargetEncoder`.
     cv : int, str, scheme or splitter, default=5

@@ -21,7 +21,7 @@ from gpu_encode.words.errors.targets import no_target
 
 @dataclass(eq=False, repr=False)
 class Voting(Predictor):
-    """What both estimators share: parameters, and an encoder that counts the votes."""
+    """The base of both estimators: parameters, and an encoder that counts the votes."""
 
     order: int = 2
     degree: float | Literal["tune"] = "tune"

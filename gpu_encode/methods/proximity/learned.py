@@ -37,7 +37,7 @@ class Ballot:
     n_features: int
 
     def strengths(self, patterns: Integers, weights: Floats, degree: float) -> Floats:
-        """Give the strength of each pattern, and last that of agreement in all features."""
+        """Give the strength of each pattern, and last the strength of agreement in all features."""
         every = np.append(patterns, (1 << self.n_features) - 1)
         return measure_strengths(every, self.masks, weights, degree, self.n_features, self.form == "ratio")
 
@@ -117,7 +117,7 @@ class LearnedVotes(Learned):
         if not shapes or len(self.masks) != len(self.weights):
             raise ValueError("the training rows of votes do not fit the columns that are encoded")
         if any(bool((row >= max(size, 1)).any()) for row, size in zip(self.codes, sizes, strict=True)):
-            raise ValueError("the training rows of votes have categories that there are not")
+            raise ValueError("the training rows of votes have unknown categories")
 
     def encode(self, rows: CodedRows) -> Array:
         """Score rows: (rows, outputs), float64, on the device of the rows."""

@@ -21,7 +21,7 @@ from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
 from gpu_encode.words.errors.parameters import check_count, check_number, check_option
 
-# With more pairs of a positive and a negative row, comparing all of them takes hundreds of megabytes, and seconds.
+# With more pairs of a positive and a negative row, comparing all pairs takes hundreds of megabytes, and seconds.
 MOST_PAIRS = 1 << 23
 GRID = 101
 # Differences of two scores below this number do not overflow.
@@ -46,8 +46,8 @@ class ConvexBlend(BaseEstimator):
         Whether ranks among the validation rows, scaled to between 0 and 1, are blended instead of scores; ties share a
         rank.
     grid : int, optional
-        Compare only so many shares of two vectors, from 0 to 1; the result is the middle of the longest run of equally
-        good ones.  None: all shares, or 101 if there are too many pairs.
+        Compare only this number of shares of two vectors, from 0 to 1; the result is the middle of the longest run of
+        equally good shares.  None: all shares, or 101 if there are too many pairs.
     tol : float, default=1e-3
         For more than two vectors: steps of weights begin at 1, and are halved until they are smaller than this.
     max_rounds : int, default=200

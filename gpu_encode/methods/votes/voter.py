@@ -1,4 +1,4 @@
-"""What the estimators of voting columns share: parameters, and the encodings of training rows and of new rows."""
+"""The common base of the estimators of voting columns: parameters, and the encodings of training rows and new rows."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -29,7 +29,7 @@ from gpu_encode.words.notices import warn
 
 @dataclass(eq=False, repr=False)
 class Voter(Predictor):
-    """What `VoteClassifier` and `VoteRegressor` share; each has its own default rule."""
+    """The base of `VoteClassifier` and `VoteRegressor`; each has its own default rule."""
 
     encoder: Estimator | None = None
     rule: str = ""

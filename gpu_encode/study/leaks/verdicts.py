@@ -1,4 +1,4 @@
-"""From evidence to a verdict, and to sentences."""
+"""Verdicts, which follow from the evidence, and the sentences that explain them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def conclude(moves: str | None, sight: Sight | None, significant: bool) -> str:
     moves : str or None
         The result of flips, in the words of `Moves.kind`; None if flips could not be compared.
     sight : Sight or None
-        What the scheme says, if it is known.
+        The targets on which encodings depend by the scheme, if it is known.
     significant : bool
         Whether a tree predicts more from training encodings than from encodings of new rows.
     """

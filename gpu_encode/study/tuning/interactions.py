@@ -119,8 +119,8 @@ def choose_interactions(
         has no effect with forward="once".
     sample : int or None, default=100_000
         Without an estimator: if X has at least twice as many rows, conjunctions are first tested in a sample of about
-        so many rows.  One is ruled out for the moment if it would not add enough even if t were two standard errors
-        above its estimate in the sample.  None: all rows at once, as with forward="once".
+        this number of rows.  A conjunction is ruled out for the moment if it would not add enough even if t were two
+        standard errors above its estimate in the sample.  None: all rows at once, as with forward="once".
     scoring : str or callable, optional
         With an estimator: a scoring of scikit-learn; None means the mean log-likelihood of a classifier with
         probabilities, otherwise the estimator's own score.  Without an estimator: None means the log-likelihood;

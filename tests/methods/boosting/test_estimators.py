@@ -1,4 +1,4 @@
-"""The boosters as scikit-learn's estimators: parameters, tables, names, errors."""
+"""The boosters as estimators of scikit-learn: parameters, tables, names, errors."""
 
 import pickle
 

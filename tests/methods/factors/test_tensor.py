@@ -1,4 +1,4 @@
-"""Factors of tables of cells: steps as plain loops define them, what they recover, who sees whom."""
+"""Factors of tables of cells: steps compared with plain loops, factors that must be recovered, and visible rows."""
 
 import pickle
 from contextlib import nullcontext

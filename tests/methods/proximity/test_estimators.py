@@ -1,4 +1,4 @@
-"""The encoder and both estimators as scikit-learn's and as users of frames take them."""
+"""The encoder and both estimators as estimators of scikit-learn, and on frames."""
 
 import pickle
 import re

@@ -1,4 +1,4 @@
-"""The path of the tuning, step by step, against plain loops."""
+"""Every step of the tuning, compared with plain loops."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Blends of predictions, against all breakpoints in fractions, against grids, and against SciPy's correlations."""
+"""Blends of predictions, compared with all breakpoints in fractions, with grids, and with SciPy's correlations."""
 
 import pickle
 from fractions import Fraction

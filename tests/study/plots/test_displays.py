@@ -1,4 +1,4 @@
-"""Pictures show what encoders know, in the axes that they are given."""
+"""Pictures show the values of encoders, in the given axes."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`choose_interactions` against its definition in plain loops, and by laws: noise, exclusive or, names, seeds."""
+"""`choose_interactions`, compared with its definition in plain loops, and laws: noise, exclusive or, names, seeds."""
 
 import math
 from dataclasses import replace
