@@ -20,7 +20,7 @@ from cpu_fallback.types import Array
 from gpu_encode import schemes
 from gpu_encode.encoders.keys_in_turn import encode_in_turn, read_once
 from gpu_encode.fitting.columns import ColumnMap, Selection
-from gpu_encode.fitting.compatibility import merge_models
+from gpu_encode.fitting.compatibility import check_rows_add_up, merge_models
 from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_keys, prepare, sum_rows
 from gpu_encode.fitting.forgetting import forget
@@ -38,7 +38,7 @@ from gpu_encode.tables.categories.vocabulary import as_python
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.tables.frames.labels import as_numpy
 from gpu_encode.words.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
-from gpu_encode.words.errors.parameters import KnownKeywords, no_ages
+from gpu_encode.words.errors.parameters import KnownKeywords
 
 if TYPE_CHECKING:
     from gpu_encode.encoders.row_encoder import RowEncoder
@@ -325,7 +325,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, several tables included.  The classes are those of all calls together; `cv` plays no part.
+            As in `fit`, several tables included.  The classes are those of all calls together; `cv` plays no part, but
+            a scheme whose new rows see some rows alone, as `Holdout`, is refused.
             All weights of a call may be 0: encodings are NaN until a row weighs something.  With
             ``missing_target="keep"`` all targets of a call may be missing, even of the first call: `target_type_` is
             then "undecided" until a row has a target.
@@ -371,7 +372,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         ValueError
             If the encoder cannot have learned the rows: it does not know a category or label, a category has fewer rows
             than are to be taken out, or the remaining sums are not possible for any rows.  Also if no rows would be
-            left.  Nothing is then changed.
+            left, or rows in which ``target_type="auto"`` might find another kind of target; and if new rows see only
+            some rows, as under `Holdout`.  Nothing is then changed.
 
         Notes
         -----
@@ -388,8 +390,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         """
         check_is_fitted(self, "_model")
         context = self._read_more("forget", Inputs(X, y, sample_weight), self._model)
-        gone = make_model(context, sum_rows(context))
-        model = forget(self._model, gone)
+        model = forget(self._model, make_model(context, sum_rows(context)), context)
         self._check_model(model)
         self._publish(model)
         return self
@@ -397,11 +398,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def _read_more(self, call: str, inputs: Inputs, known: Model | None) -> FitContext:
         """Read rows that are added to the model, or taken out of it."""
         parameters = self._parameters()
-        if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
-            raise ValueError(f"{call} has no folds, which blow-up columns need. Call fit or fit_transform.")
-        for scheme in parameters.every_scheme:
-            if scheme.by_age:
-                raise no_ages(call, scheme)
+        check_rows_add_up(call, parameters)
         context = prepare(parameters, inputs, known, more_may_come=True)
         if known is not None:
             self._check_names(context.rows.inputs, known.selection, reset=False)
@@ -417,7 +414,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Raises
         ------
         ValueError
-            If parameters, columns or targets differ; nothing is then changed.
+            If parameters, columns or targets differ, or rows that new rows see would be others in one fit, as under a
+            random `Holdout`; nothing is then changed.
 
         Examples
         --------
@@ -428,6 +426,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         [array([0.5, 1. , 1. ])]
         """
         check_is_fitted(self, "_model")
+        check_rows_add_up("merge", self._parameters())
         model = merge_models(self, self._model, others)
         self._check_model(model)
         self._publish(model)

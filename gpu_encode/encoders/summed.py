@@ -19,8 +19,8 @@ from gpu_encode.encoders.codes import (
     to_columns,
     without_folds,
 )
-from gpu_encode.fitting.compatibility import merge_models
-from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
+from gpu_encode.fitting.compatibility import check_rows_add_up, merge_models
+from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
@@ -128,7 +128,7 @@ class SummedEncoder(CodesEncoder):
             If columns, target or parameters differ from those of earlier calls; nothing is then changed.
         """
         known = self._summed if hasattr(self, "_kept") else None
-        context = prepare(self._parameters(), Inputs(X, y, sample_weight), known, more_may_come=True)
+        context = self._read_more("partial_fit", Inputs(X, y, sample_weight), known)
         model = make_model(context, sum_rows(context))
         if known is None:
             self._check_names(context.rows.inputs, context.selection, reset=True)
@@ -148,6 +148,7 @@ class SummedEncoder(CodesEncoder):
         ValueError
             If parameters, columns or targets differ; nothing is then changed.
         """
+        check_rows_add_up("merge", self._parameters())
         self._publish(merge_models(self, self._summed, others))
         return self
 

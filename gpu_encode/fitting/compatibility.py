@@ -1,6 +1,6 @@
 """Check the parameters and columns that must be the same in all calls of `partial_fit` and in merged encoders."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from numbers import Real
 from typing import Any
@@ -187,20 +187,39 @@ def parameters_of(statistic: Statistic) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in given.items()}
 
 
+def check_rows_add_up(call: str, parameters: Parameters) -> None:
+    """Raise ValueError if what new rows see is not the sum of what calls on some of the rows have learned.
+
+    `merge` adds rows whose folds `fit` has found, so that folds may follow from the values of rows.
+    """
+    for scheme in parameters.every_scheme:
+        if scheme.by_age:
+            raise no_ages(call, scheme)
+        if getattr(scheme, "blow_up", False):
+            raise ValueError(f"{call} has no folds, which blow-up columns need. Call fit or fit_transform.")
+        if scheme.new_rows_see_folds and (call != "merge" or scheme.needs_row_numbers):
+            raise _no_calibration_rows(call, scheme)
+
+
+def _no_calibration_rows(call: str, scheme: Scheme) -> ValueError:
+    """Error for a call that cannot tell which rows calibrate."""
+    by_value = "" if scheme.needs_row_numbers else " For more rows, fit another encoder to them and merge."
+    return ValueError(
+        f"{call} cannot tell which rows of earlier calls calibrate, and under cv={in_one_line(scheme)} new rows see "
+        f'these alone. Call fit on all rows that count; or let new rows see all rows, by Holdout(new_rows="all").'
+        f"{by_value}"
+    )
+
+
 def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) -> Model:
     """Add to an encoder's model the models of other encoders of the same type, parameters and columns."""
-    learned, cv = model, encoder.get_params(deep=False).get("cv")
-    for scheme in cv.values() if isinstance(cv, Mapping) else [cv]:
-        if isinstance(scheme, Scheme) and scheme.by_age:
-            raise no_ages("merge", scheme)
+    learned = model
     for other in others:
         if type(other) is not type(encoder):
             raise TypeError(f"Cannot merge {type(other).__name__} into {type(encoder).__name__}. Give fitted encoders.")
         check_is_fitted(other)
         check_mergeable_parameters(encoder, other)
         check_mergeable_columns(model, other._summed)
-        if model.statistics[0][0].n_views > 1:
-            raise ValueError("Blow-up encoders cannot be merged: each fold's encoder belongs to its own rows.")
         learned = learned.merge(other._summed)
     return learned
 

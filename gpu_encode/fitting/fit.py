@@ -32,6 +32,7 @@ from gpu_encode.fitting.compatibility import (
     check_same_parameters,
     check_same_statistic,
 )
+from gpu_encode.fitting.copies import MOST_EQUAL, share_of_copies
 from gpu_encode.fitting.inputs import (
     Decided,
     Inputs,
@@ -75,8 +76,9 @@ from gpu_encode.schemes.plans import (
     all_rows,
     assign,
     first_rows,
+    leak_of,
 )
-from gpu_encode.seam.ops import Ops
+from gpu_encode.seam.ops import Ops, device_of
 from gpu_encode.sums import category_sums, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
@@ -86,6 +88,7 @@ from gpu_encode.sums.targets import Target
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.notices import LeakWarning, warn
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,7 +429,30 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
     for scheme, of_key in dict(zip(map(id, schemes), zip(schemes, sums, strict=True), strict=True)).values():
         warn_of_rare_classes(context, scheme, of_key)
     parameters.warn_of_plans(plans, blind.of_plan)
+    most_categories = max(map(attrgetter("n_categories"), context.keys), default=0)
+    if most_categories * MOST_EQUAL > context.rows.n_rows and device_of(ops) == "cpu":
+        warn_of_copies(context, schemes, plans)
     return output.to_list(), sums
+
+
+def warn_of_copies(context: FitContext, schemes: Sequence[Scheme], plans: Sequence[Plan]) -> None:
+    """Warn if rows are in the table several times and the scheme of a key may put copies into different folds."""
+    target, owner = context.targets[0], context.parameters.owner
+    chosen = (scheme.used_columns() or scheme.reads() or isinstance(scheme, Splits) for scheme in schemes)
+    if not context.parameters.reads_target or target.values.ndim > 1 or all(chosen) or any(map(leak_of, plans)):
+        return
+    keys = [*zip(context.selection.entries, context.categories, strict=True)]
+    compared = [key for key in keys if len(key[0].members) == 1] or keys
+    share = share_of_copies([categories.codes for _, categories in compared], target.labels)
+    if share:
+        names = ", ".join(str(entry.name) for entry, _ in compared[:10])
+        warn(
+            f"About {share:.0%} of the rows are there several times: they equal another row in {names} and in the "
+            f"target, more often than chance explains. A copy in another fold brings a row of {owner} its own target. "
+            "Give GroupKFold a group for each case, such as groups=X.groupby([...], dropna=False).ngroup(). "
+            "leak_report tells more.",
+            LeakWarning,
+        )
 
 
 def widths_of_keys(context: FitContext, plans: Sequence[Plan]) -> list[list[int]]:

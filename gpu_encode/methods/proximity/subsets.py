@@ -14,6 +14,8 @@ from gpu_encode.words.errors.parameters import bad_parameter, check_number
 DENSE = 12
 # Bits of a pattern, which is an int64.
 MOST_FEATURES = 62
+# Each round of the tuning tries each subset.
+MOST_SUBSETS = 1 << 16
 
 Subset = tuple[int, ...]
 
