@@ -289,7 +289,7 @@ def test_nothing_is_encoded(monkeypatch):
         (TargetEncoder(cv=LeaveOneGroupOut()), {"rows": 3, "categories": {"a": 2}}, "groups"),
         (TargetEncoder(smooth=-1.0), {"rows": 3, "categories": {"a": 2}}, "must be"),
         (TargetEncoder(columns=["a"]), {"rows": 3, "categories": {"a": 2, "b": 2}}, "names the column 'b', which"),
-        (TargetEncoder(columns=["a"], cv="t"), {"rows": 3, "categories": {"b": 2}}, "that are read: 'a', 't'"),
+        (TargetEncoder(columns=["a"], cv="t"), {"rows": 3, "categories": {"b": 2}}, "that are read: 't', 'a'"),
         (TargetEncoder(columns=["a"]), {"rows": 3, "sample_weight": [1, 2, 3]}, "sample_weight beside X"),
         (TargetEncoder(), {"X": [["a"], ["b"]], "sample_weight": [1]}, "inconsistent"),
     ],
