@@ -10,7 +10,7 @@ import numpy as np
 from cpu_fallback.fused_rules import LESS_ONE_ROW, FoldedRows, PopulationMoments
 from cpu_fallback.types import CARRY_AFTER, Array, KeyColumns, KeyEncodings
 from gpu_encode.fitting import columns as limits
-from gpu_encode.fitting.columns import FEWEST_TOGETHER, most_numbers
+from gpu_encode.fitting.columns import FEWEST_ON, most_numbers
 from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.leave_one_out import total_of_others
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
@@ -20,8 +20,10 @@ from gpu_encode.seam.ops import FusedOps, Ops, device_of, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
-# A GPU has higher limits: it sorts or hashes the rows of a key outside a batch in many passes.  Cells have 32 bits.
-COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
+# A GPU has higher limits: it sorts or hashes the rows of a key outside a batch in many passes.  If a key has more
+# numbers than the second limit, the third limit holds for each row, since tables of more cells fill memory and take
+# longer than sorting (an estimate).  Cells have 32 bits.
+COUNTS_PER_DEVICE_ROW, MANY_DEVICE_COUNTS, MANY_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 24, 2, 1 << 31
 # The fold and class of a row are one number of 16 bits; this is its largest value.
 MOST_WITHIN = (1 << 16) - 1
 # The most columns of a key for which a GPU has room, in addition to the column of folds.
@@ -67,7 +69,8 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         # On a GPU, keys are encoded together only by folds, and for classes without weights.
         if not (isinstance(plan, FoldPlan) and spec.classification and task.rows.weight is None):
             return []
-        most = min(max(COUNTS_PER_DEVICE_ROW * len(task.rows), most), MOST_DEVICE_COUNTS)
+        most = min(max(MANY_PER_DEVICE_ROW * len(task.rows), MANY_DEVICE_COUNTS), MOST_DEVICE_COUNTS)
+        most = min(max(COUNTS_PER_DEVICE_ROW * len(task.rows), limits.FEW_NUMBERS), most)
         keys = [key for key in keys if len(key.categories.key.entry.members) <= MOST_COLUMNS]
     most //= within * spec.layout.width
     if isinstance(plan, LeaveOneOutPlan):
@@ -149,7 +152,7 @@ def encode_batch(
     If there are too few keys, or if the backend encodes each key alone, the result is empty and nothing is written.
     """
     n_rows, rule, ops = len(task.rows), task.fused_rule(), batch_backend(keys, task)
-    if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
+    if len(keys) < FEWEST_ON[device_of(ops)] or ops.fused is None or rule is None:
         return []
     rows, population, all_see, of_new_rows = see_all_rows(task, plan, ops)
     columns = numbered.of(keys, ops.fused)

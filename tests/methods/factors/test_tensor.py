@@ -19,7 +19,7 @@ from gpu_encode.methods.factors.least_squares import solve
 from gpu_encode.seam import ops
 from tests.backends import BACKENDS, ON_CUDA, backend
 
-# What sums in another order, and other solvers of small systems, may differ by.
+# Tolerance for sums in another order, and other solvers of small systems.
 CLOSE = {"rtol": 1e-9, "atol": 1e-10}
 SIZES = [4, 3, 5]
 PENALTIES = [0.3, 0.1, 0.7]
@@ -71,7 +71,7 @@ def error_of(factors, codes, values, row):
 
 
 def loss(factors, codes, values, weight, penalties):
-    """Give what descent makes smaller: half the squared errors and half the penalties, of every row."""
+    """Give the loss that descent reduces: half the squared errors and half the penalties, of every row."""
     total = 0.0
     for row in range(len(values)):
         squares = sum(
@@ -139,7 +139,7 @@ def test_least_squares_is_the_minimum(n_columns):
 
 
 def step_of_a_row(factors, codes, values, weight, row, rate):
-    """Step as the formula has it: every factor of the row by the others as they were."""
+    """Take a step of the formula: every factor of the row changes by the others' old values."""
     old = [table.copy() for table in factors]
     error = error_of(old, codes, values, row)
     for d, table in enumerate(factors):
@@ -375,7 +375,7 @@ def test_classes_and_targets_have_a_factorisation_each():
     assert np.array_equal(made["factorization_y"], alone["factorization"])
     two = FactorizationEncoder(2, columns=["a", "b"], target_type="continuous").fit(X, np.stack([y, y**2 + 1], axis=1))
     assert list(two.transform(X)) == ["factorization_0", "factorization_1", "z"]
-    assert len(two.n_iter_) == 2
+    assert len(two.iterations_) == 2
 
 
 def test_signed_labels_are_the_same_as_a_quantity_of_them():
@@ -401,8 +401,8 @@ def test_early_stopping_keeps_what_predicts_rows_that_it_has_not_learned_from():
     parameters = {"regularization": 1e-3, "max_iter": 60, "tol": 0.0}
     stopped = fits_continuous(6, early_stopping=True, n_iter_no_change=3, **parameters).fit(X, y)
     through = fits_continuous(6, **parameters).fit(X, y)
-    assert stopped.n_iter_[0] < through.n_iter_[0] == 60
-    until_best = clone(stopped).set_params(max_iter=stopped.n_iter_[0] - 3).fit(X, y)
+    assert stopped.n_iter_ < through.n_iter_ == 60
+    until_best = clone(stopped).set_params(max_iter=stopped.n_iter_ - 3).fit(X, y)
     assert all(a.tobytes() == b.tobytes() for a, b in zip(stopped.factors_, until_best.factors_, strict=True))
     # The rest is noise, so that every further iteration makes new rows worse.
     new = np.stack([random.integers(0, 40, 600), random.integers(0, 40, 600)], axis=1)
