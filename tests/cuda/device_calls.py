@@ -50,7 +50,7 @@ SETTINGS = {"NUMBA_ENABLE_CUDASIM": "1", "GPU_ENCODE_SIMULATED_ARRAYS": "tests.c
 class Case(NamedTuple):
     """A call on device arrays, described by types and parameters; its encodings are float32.
 
-    With an `order` its keys are the columns and all their conjunctions of up to `order` columns.
+    With an `order` its keys are `width` columns and all their conjunctions of up to `order` columns.
     """
 
     cv: Any
@@ -59,6 +59,7 @@ class Case(NamedTuple):
     keys: str = "int32"
     call: str = "fit_transform"
     order: int = 0
+    width: int = WIDTH
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -96,6 +97,8 @@ CASES |= {
     for name in ("folds-int", "loo-int", "ordered-int", "transform")
 }
 CASES |= {f"wide-{order}": Case(KFold(5), order=order) for order in (2, 3, 4)}
+# Fewer columns and more of them: what a call does does not depend on their number.
+CASES |= {f"wide-of-{width}": Case(KFold(5), order=order, width=width) for width, order in ((2, 2), (9, 1))}
 
 
 @contextmanager
@@ -121,12 +124,12 @@ def in_tiles(n_rows: int) -> Iterator[None]:
 def record(case: Case, tiles: int, tile: int) -> list[Event]:
     """Run a case on its own rows, and record what reaches the device."""
     memory, numbers = import_module("gpu_encode.cuda.memory"), np.arange(tiles * tile)
-    columns = [numbers // CATEGORIES**k % CATEGORIES for k in range(WIDTH if case.order else 1)]
+    columns = [numbers // CATEGORIES**k % CATEGORIES for k in range(case.width if case.order else 1)]
     X = memory.to_device(np.stack(columns, axis=1).astype(case.keys))
     # Classes, or float32 numbers between 1 and 2 with all bits used: sums of any rows take equally many digits.
     y = numbers // 2 % 2 if case.target == "int32" else 1 + numbers * 2_654_435_761 % 2**23 / 2**23
     y = memory.to_device(y.astype(case.target))
-    keys = interactions(range(WIDTH), case.order) if case.order else None
+    keys = interactions(range(case.width), case.order) if case.order else None
     encoder = TargetEncoder(cv=case.cv, smooth=case.smooth, dtype="float32", device="cuda", columns=keys)
     with in_tiles(tile):
         if case.call != "fit_transform":

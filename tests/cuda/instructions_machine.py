@@ -285,7 +285,7 @@ def memory_of(arguments: Any) -> list[tuple[int, int]]:
     """Return address and bytes of each array, in the order of the arguments; overlapping arrays count as one."""
     found: list[tuple[int, int]] = []
     for each in arrays_of(arguments):
-        begin, end = each.ctypes.data, each.ctypes.data + each.nbytes
+        begin, end = np.lib.array_utils.byte_bounds(each)
         for other in [other for other in found if begin < sum(other) and other[0] < end]:
             found.remove(other)
             begin, end = min(begin, other[0]), max(end, sum(other))

@@ -66,9 +66,9 @@ def test_codes_and_categories_are_those_of_factorize(categories, dtype, place):
 def test_longer_indexes_have_their_codes_written(categories, monkeypatch):
     indexed = import_module("gpu_encode.cuda.indexed")
     codes, _ = categories.index_numbers(memory.to_device(draw(np.int32)))
-    for most in (len(codes.index.ranks) + 1, len(codes.index.ranks)):
+    for most in (len(codes.numbers.ranks) + 1, len(codes.numbers.ranks)):
         monkeypatch.setattr(indexed, "MOST_OFFSETS", most)
-        assert indexed.source_of(codes).size == (most - 1 if most > len(codes.index.ranks) else 0)
+        assert indexed.source_of(codes).size == (most - 1 if most > len(codes.numbers.ranks) else 0)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])

@@ -106,7 +106,7 @@ BOUNDS: dict[str, dict[str, int]] = {
     },
     "folds-int64": {
         "measure_range.cu, Word": 13,
-        "categories.subtract_base": 28,
+        "indexed.subtract_base": 28,
         "mark_numbers_by_block.cu, Word": 18,
         "count_rows.cu, Word, HashedFolds, 2": 28,
         "gather_rows.cu, Word, unsigned, HashedFolds, 1": 25,
@@ -139,11 +139,10 @@ OF_MANY: dict[str, dict[str, int]] = {
 # Ten keys of four columns, encoded together.
 OF_KEYS: dict[str, dict[str, int]] = {
     "wide": {
-        "measure_range.cu, unsigned": 25,
-        "mark_numbers_by_block.cu, unsigned": 47,
+        "measure_range.cu, unsigned": 5,
+        "mark_columns.cu": 108,
         "count_rows.cu, unsigned, HashedFolds, 2": 23,
-        "narrow_codes.cu, unsigned char": 35,
-        "narrow_codes.cu, unsigned short": 11,
+        "narrow_columns.cu": 42,
         "number_rows.cu, unsigned char": 87,
         "count_keys.cu": 248,
         "gather_keys.cu, unsigned, 1": 252,

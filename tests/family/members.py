@@ -167,6 +167,10 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "evidence, ordered": member(ge.WeightOfEvidenceEncoder, SOLD, ge.Ordered(), **CITY),
     "evidence, rare": member(ge.WeightOfEvidenceEncoder, SOLD, ge.KFold(3), min_frequency=0.05, **TOGETHER),
     "statistics": member(ge.StatisticEncoder, AMOUNT, ["count", "sum", "mean", "var", "sem"], cv=ge.KFold(3)),
+    "statistics, undefined by the prior": member(
+        ge.StatisticEncoder, AMOUNT, ["var", "skew"], cv=ge.KFold(3), undefined="prior"
+    ),
+    "statistics, undefined by a number": member(ge.StatisticEncoder, AMOUNT, ["sem", "max"], undefined=-1.5),
     "statistics, columns": member(ge.StatisticEncoder, None, ["count", "var"], values=["price"]),
     "statistics, columns, time folds": member(
         ge.StatisticEncoder,

@@ -24,8 +24,7 @@ from gpu_encode import (
     TimeFolds,
     load,
 )
-from gpu_encode.fitting import columns, inputs, key_batches
-from gpu_encode.fitting import fit as fitting
+from gpu_encode.fitting import columns, key_batches
 from gpu_encode.seam.ops import use_backend
 from gpu_encode.tables.categories.keys import LaterTuples
 from gpu_encode.tables.frames import Frame
@@ -102,8 +101,7 @@ def fit(X, y, groups=None, weight=None, **choices):
 
 def fit_alone(X, y, groups=None, weight=None, **choices):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (inputs, key_batches, fitting):
-            patch.setattr(module, "FEWEST_TOGETHER", 10**9)
+        patch.setitem(columns.FEWEST_ON, "cpu", 10**9)
         return fit(X, y, groups, weight, **choices)
 
 
