@@ -412,11 +412,13 @@ def sync_all(path: Path) -> None:
 def rename_all(moves: Sequence[Move]) -> None:
     """Do the renames that were not done yet; if one fails, undo the others."""
     steps = [(source, path, source.with_name(f"{source.name}.former")) for source, path in moves]
-    begun, exchanged = [], []
+    begun, exchanged, replaced = [], [], []
     try:
         for source, path, former in steps:
+            replaced.append(former)
             if source.is_dir() and path.is_dir() and exchange(source, path):
                 exchanged.append((source, path))
+                replaced.append(source)
             elif source.exists():
                 if path.exists():
                     keep(path, former)
@@ -428,7 +430,7 @@ def rename_all(moves: Sequence[Move]) -> None:
         for source, path in exchanged:
             exchange(source, path)
         raise
-    for former in [*(replaced for replaced, _ in exchanged), *(former for _, _, former in steps)]:
+    for former in replaced:
         shutil.rmtree(former, ignore_errors=True) if former.is_dir() else former.unlink(missing_ok=True)
     for parent in {path.parent for _, path in moves}:
         sync_folder(parent)
