@@ -430,9 +430,8 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
     for scheme, of_key in dict(zip(map(id, schemes), zip(schemes, sums, strict=True), strict=True)).values():
         warn_of_rare_classes(context, scheme, of_key)
     parameters.warn_of_plans(plans, blind.of_plan)
-    # On a GPU, the categories of joint keys are not counted before somebody needs them.
-    counted = context.keys if device_of(ops) == "cpu" else []
-    if max(map(attrgetter("n_categories"), counted), default=0) * MOST_EQUAL > context.rows.n_rows:
+    most = max(map(attrgetter("n_categories"), context.keys if device_of(ops) == "cpu" else ()), default=0)
+    if most * MOST_EQUAL > context.rows.n_rows:
         warn_of_copies(context, schemes, plans)
     return output.to_list(), sums
 
