@@ -438,7 +438,12 @@ class Encoding:
                 return total, part
             rows = max(rows, FEWEST_ROWS)
             piece, part = slice_of(part, 0, rows), slice_of(part, rows, part.X.num_rows)
-            total = total.plus(measure(encoding_plan, piece), in_place=True)
+            sums = measure(encoding_plan, piece)
+            if rows < 2 * piece.X.num_rows:
+                # What was freed since would stay beside what joining needs.
+                memory.release()
+            total = total.plus(sums, in_place=True)
+            del sums
             if not room.check(total):
                 return total, part
             if part.X.num_rows:

@@ -47,7 +47,7 @@ GROUP_COPIES = 3
 KEPT_SHARE = 64
 
 # Bytes of a category beside its values: while two vocabularies are joined; while values are looked up in one.
-JOINING, FINDING = 96, 48
+JOINING, FINDING = 160, 48
 # Bytes of an encoding: in its table and look-up; while one pass computes it; while array expressions compute it.
 TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
 # Assumed number of digits of the sums of a real target, as long as no value of it was seen.
@@ -317,7 +317,8 @@ class Room:
         classes = [counted_classes(info.kind, info.classes) for info in encoding_plan.targets]
         width = sum(LIKELY_WIDTH if number == 1 else number for number in classes)
         self._n_keys = n_keys
-        self._row_bytes, self._row = row_bytes, 2 * row_bytes + WORK_OF_ROW * n_keys
+        # Each row may bring a new category, whose values are joined with those of earlier rows.
+        self._row_bytes, self._row = row_bytes, 4 * row_bytes + (WORK_OF_ROW + JOINING) * n_keys
         self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
 
     def rows_of_piece(self, sums: PartialSums) -> int:
