@@ -82,6 +82,6 @@ def load(path: "str | PathLike[str]") -> Any:
             reader.check_all_used()
         except archive.UnreadableError as reason:
             raise ValueError(f"{path} {reason}") from None
-        except Exception as reason:  # what a damaged file makes its many readers raise has no common type
+        except Exception as reason:  # the errors of a damaged file's many readers have no common type
             raise ValueError(f"{path} is damaged: {archive.one_line(reason)}. Save the encoder again.") from reason
     return encoder

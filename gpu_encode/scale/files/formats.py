@@ -36,7 +36,7 @@ COLUMN_BUFFERS = 4 << 20
 FIRST_BLOCK, SETTING = 1 << 20, "GPU_ENCODE_CSV_BLOCK"
 BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
 BLOCKS_HELD = 64
-# To find the types of a CSV file of at most so many bytes, it is read whole.
+# A CSV file of at most this number of bytes is read at once to find its types.
 SMALL = 1 << 26
 # Advice for a column of a type that text or Parquet cannot hold.
 OTHERWISE_ARROW = "write Arrow (.arrow), or leave it out"
@@ -190,7 +190,7 @@ class Parquet(Format):
         return Contents(file, schema, rows, sizes, compression, largest_group=largest, most_row_bytes=of_row)
 
     def read_batches(self, contents: Contents, columns: list[str], group: int, batch_rows: int) -> Iterator[Any]:
-        """Read row groups, never a whole one at once; a batch is joined of pieces, whose bytes are known one by one."""
+        """Read row groups in batches, never a whole row group at once; a batch is joined of pieces of few bytes."""
         buffer = min(PARQUET_BUFFER, max(1, PARQUET_BUFFERS // len(columns)))
         with contents.file.open() as stream:
             reader = pyarrow.parquet.ParquetFile(

@@ -4,8 +4,8 @@ An interrupted run leaves its files in the folder.  The manifest describes the r
 only if its own description is the same.  Sums that were measured are saved as Arrow arrays and JSON, never as a pickle.
 
 All files of a run get their final names, or none does.  But no single rename can move two files.  So a record in the
-folder says that everything is finished, and which renames are left.  If a run is killed between two renames, the next
-run with the same destination does the others.
+folder says that everything is finished, and which files still have to be renamed.  If a run is killed between two
+renames, the next run with the same destination does the others.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ VERSION = 1
 MANIFEST = "manifest.json"
 LOCK = "lock"
 KEPT = (
-    "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) continues "
+    "The finished part ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) continues "
     "from there. Delete the folder if you do not need it."
 )
 Move = tuple[Path, Path]
@@ -399,7 +399,7 @@ def sync_all(path: Path) -> None:
 
 
 def rename_all(moves: Sequence[Move]) -> None:
-    """Do the renames that are left; if one fails, undo the others."""
+    """Do the renames that were not done yet; if one fails, undo the others."""
     steps = [(source, path, source.with_name(f"{source.name}.former")) for source, path in moves]
     begun = []
     try:

@@ -68,7 +68,7 @@ def check_n_splits(owner: str, n_splits: object) -> None:
 
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
     """Raise ValueError unless `value` is an allowed option; `others` names options that the caller checked before."""
-    # True is equal to 1, but is not allowed in its place.
+    # True equals 1, but is not allowed where 1 is allowed.
     if (type(value), value) not in zip(map(type, allowed), allowed, strict=True):
         raise bad_option(owner, name, value, (*(repr(option) for option in allowed), *others))
 

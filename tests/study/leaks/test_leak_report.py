@@ -1,4 +1,4 @@
-"""Leaks are found, whatever library the encoder is of, and none where none is."""
+"""Leaks are found in encoders of every library, and encoders without leaks give none."""
 
 import json
 import os
