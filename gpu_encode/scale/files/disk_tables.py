@@ -44,6 +44,8 @@ FEWEST_BUCKETS, MOST_BUCKETS = 1, 1 << 10
 GATHERED, FEWEST_ENCODED, ENCODED = 1 << 17, 1 << 8, 1 << 15
 # One part in so many of the free memory is for the lines that are gathered, and for the work on lines that are encoded.
 SHARE = 8
+# Copies of the digits of a line while it is encoded: columns beside each other, sums, and what each view sees.
+COPIES_OF_DIGITS = 6
 # Bytes of memory for a category while its bucket is processed, in addition to its digits, values and encodings.
 WORK_OF_CATEGORY = 256
 # Lines of a saved table that are read at a time.
@@ -141,7 +143,8 @@ class CategoryFiles:
         """Make the encodings of each bucket from its lines, save them if asked, and look up the rows of the bucket."""
         most = memory.free_bytes(limit) // SHARE
         for entry, key in enumerate(self._joined.keys):
-            at_once = max(FEWEST_ENCODED, min(ENCODED, most // (memory.IN_ARRAYS * len(key.missing))))
+            of_line = memory.IN_ARRAYS * len(key.missing) + 8 * COPIES_OF_DIGITS * shared.n_sums
+            at_once = max(FEWEST_ENCODED, min(ENCODED, most // of_line))
             for bucket in range(self._number):
                 lines = add_up(self._lines.read(self._file(entry, bucket)), most)
                 if lines is not None:
