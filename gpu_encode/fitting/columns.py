@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from cpu_fallback.types import Array, Codes
 from gpu_encode.schemes.plans import ValueFolds
+from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.hierarchy import Derived
 from gpu_encode.tables.categories.keys import CategoryIndex, Joined, KeySpec
-from gpu_encode.tables.categories.values import Values
+from gpu_encode.tables.categories.values import Values, from_numpy
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces, with_piece
 from gpu_encode.tables.frames.column_choice import is_choice, list_columns
@@ -36,8 +37,11 @@ Name = TypeVar("Name", bound=Column)
 
 # Up to this number of rows, codes of columns that several keys read are kept until the call ends.
 FEW_ROWS = 1 << 20
-# From this number of keys on, keys may be encoded together, from the codes of their columns.
+# From this number of keys on, keys may be encoded together, from the codes of their columns.  On a GPU fewer keys are
+# enough, since the host waits twice for a column that is read alone.  Six keys, three columns and their pairs, are
+# predicted to take two thirds of the time.
 FEWEST_TOGETHER = 8
+FEWEST_ON = {"cpu": FEWEST_TOGETHER, "cuda": 3}
 
 
 def interactions(names: Iterable[Name], order: int = 2) -> list[Name | tuple[Name, ...]]:
@@ -322,6 +326,19 @@ class ColumnMap:
         if not repeated or (self.n_rows > FEW_ROWS and not join_later):
             return self
         return replace(self, repeated=self.repeated.union(repeated), joined={}, _kept={**self._kept})
+
+    def number_together(self, entries: Sequence[KeySpec]) -> "ColumnMap":
+        """Give a map that keeps the codes of columns of whole numbers in a GPU's memory, which it numbers together."""
+        if not self.frame.parts[0].is_on_device:
+            return self
+        names = {name for entry in entries if entry.rule is None for name in entry.columns}
+        found = {name: given[0] for name in sorted(names) if (given := self.whole_numbers(name)) is not None}
+        kept = dict(self._kept)
+        for name, numbered in zip(found, devices.cuda().index_columns([*found.values()]), strict=True):
+            if numbered is not None:
+                codes, distinct = numbered
+                kept["keys", name] = FactorizedColumn(codes, Vocabulary(from_numpy(distinct, name)), True)
+        return replace(self, repeated=self.repeated.union(map(itemgetter(1), kept)), _kept=kept)
 
     def keys(self, column: int, ops: Ops) -> FactorizedColumn:
         """Give the codes and the sorted distinct values of a column."""

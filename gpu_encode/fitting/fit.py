@@ -17,6 +17,7 @@ from cpu_fallback.cached import cached_property
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array, Rows, SumShape
 from gpu_encode.fitting.columns import (
+    FEWEST_ON,
     FEWEST_TOGETHER,
     ColumnMap,
     Selection,
@@ -387,7 +388,7 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
     matrix = make_room(ops, context.rows.n_rows, sum(map(sum, widths)), parameters.dtype, context.targets)
     output = OutputColumns(matrix, parameters.indicators)
     together: dict[tuple[int, int], Trained] = {}
-    if len(plans) >= FEWEST_TOGETHER and not parameters.indicators:
+    if len(plans) >= FEWEST_ON[device_of(ops)] and not parameters.indicators:
         together = encode_batches(context.categories, context.rules, plans, context.task, widths, matrix)
     totals: dict[Any, Moments | None] = {}
     sums: list[list[CategorySums]] = []

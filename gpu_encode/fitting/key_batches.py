@@ -9,7 +9,7 @@ import numpy as np
 
 from cpu_fallback.fused_rules import LESS_ONE_ROW, FoldedRows, PopulationMoments
 from cpu_fallback.types import CARRY_AFTER, Array, KeyColumns, KeyEncodings
-from gpu_encode.fitting.columns import FEWEST_TOGETHER
+from gpu_encode.fitting.columns import FEWEST_ON
 from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.leave_one_out import total_of_others
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
@@ -23,8 +23,10 @@ from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 # rows.  Looking through more numbers takes longer than sorting the rows of the key.  A thread holds the sums of one
 # key, at most 64 MB, and its encodings, at most as many bytes.
 COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
-# A GPU has higher limits: it sorts or hashes the rows of a key outside a batch in many passes.  Cells have 32 bits.
-COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
+# A GPU has higher limits: it sorts or hashes the rows of a key outside a batch in many passes.  If a key has more
+# numbers than the second limit, the third limit holds for each row, since tables of more cells fill memory and take
+# longer than sorting (an estimate).  Cells have 32 bits.
+COUNTS_PER_DEVICE_ROW, MANY_DEVICE_COUNTS, MANY_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 24, 2, 1 << 31
 # The fold and class of a row are one number of 16 bits; this is its largest value.
 MOST_WITHIN = (1 << 16) - 1
 # The most columns of a key for which a GPU has room, in addition to the column of folds.
@@ -70,7 +72,8 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         # On a GPU, keys are encoded together only by folds, and for classes without weights.
         if not (isinstance(plan, FoldPlan) and spec.classification and task.rows.weight is None):
             return []
-        a_row, most = COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS
+        a_row = COUNTS_PER_DEVICE_ROW
+        most = min(max(MANY_PER_DEVICE_ROW * len(task.rows), MANY_DEVICE_COUNTS), MOST_DEVICE_COUNTS)
         keys = [key for key in keys if len(key.categories.key.entry.members) <= MOST_COLUMNS]
     most = min(max(a_row * len(task.rows), FEW_COUNTS), most) // (within * spec.layout.width)
     if isinstance(plan, LeaveOneOutPlan):
@@ -146,7 +149,7 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: 
     """
     n_rows, rule = len(task.rows), task.fused_rule()
     ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
-    if len(keys) < FEWEST_TOGETHER or ops.fused is None or rule is None:
+    if len(keys) < FEWEST_ON[device_of(ops)] or ops.fused is None or rule is None:
         return []
     rows, population, all_see, of_new_rows = see_all_rows(task, plan, ops)
     columns = number_columns([key.categories for key in keys], ops.fused)

@@ -49,7 +49,7 @@ def target(kind, n_rows):
 
 
 def measured(encoder, X, y):
-    """Most bytes of NumPy's arrays that are alive in a call, beside what it was given."""
+    """Return the peak bytes of NumPy arrays during a call, without its input."""
     pool.free.clear()
     gc.collect()
     tracemalloc.start()
@@ -123,7 +123,7 @@ def test_no_call_takes_more(case):
     encoder.fit_transform(X[:5000], y[:5000])
     plan, taken = encoder.plan(X, y), measured(encoder, X, y)
     assert taken <= plan.peak_bytes
-    # What is added whatever the rows aside, a bound within a few times of what is taken.
+    # Apart from a fixed amount, the bound is within a few times of the memory in use.
     assert plan.peak_bytes - LEAST <= 10 * taken
 
 

@@ -24,21 +24,20 @@ from gpu_encode import (
     TimeFolds,
     load,
 )
-from gpu_encode.fitting import columns, inputs, key_batches
-from gpu_encode.fitting import fit as fitting
+from gpu_encode.fitting import columns, key_batches
 from gpu_encode.seam.ops import use_backend
 from gpu_encode.tables.categories.keys import LaterTuples
 from gpu_encode.tables.frames import Frame
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.strategies import examples
 
-# Few rows of a class, and rows that see none, are other tests' matter.
+# Other tests cover classes of few rows, and rows that see no other row.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-# Those that are encoded together, and others, which the same call has to leave to each key.
+# Keys that are encoded together, and others, which the same call must encode one by one.
 SMOOTHINGS = [None, 2.5, "auto", Sigmoid(), EmpiricalBayes("between"), JamesStein()]
 FOLDS = [None, 3, KFold(4, stratify=True), TimeFolds(3, time="time"), Holdout(0.4, random_state=2)]
 SCHEMES = [*FOLDS, KFold(3, blow_up=True), LeaveOneOut()]
-# Of these TargetEncoder makes classes, or reals, by itself or where it is told so.
+# TargetEncoder takes these targets as classes or as reals, by itself or by a parameter.
 TARGETS = {
     "binary": lambda random, n: np.arange(n) % 2,
     "multiclass": lambda random, n: np.arange(n) % 4,
@@ -59,13 +58,13 @@ WEIGHTS = {
 
 
 def make_target(kind, n_rows, seed=0):
-    """A target, and what TargetEncoder is told of it."""
+    """Return a target, and the parameters of TargetEncoder for it."""
     told = kind if kind in CLASSES else "continuous"
     return TARGETS[kind](np.random.default_rng(seed), n_rows), {"target_type": told}
 
 
 def make_rows(seed, n_rows, missing, n_classes):
-    """Columns of numbers, text and categories, one of which no row has, and a class of each row."""
+    """Return columns of numbers, text and categories (one category has no row), and a class of each row."""
     random = np.random.default_rng(seed)
     X = pd.DataFrame({f"n{size}": random.integers(0, size, n_rows).astype(float) for size in (2, 7, 40)})
     X["text"] = random.choice(["b", "a", "", "ä"], n_rows)
@@ -82,7 +81,7 @@ def keys_of(X, order=2):
 
 @pytest.fixture
 def sizes(monkeypatch):
-    """How many keys each batch had: none where each was encoded alone."""
+    """Return a list that collects the number of keys in each batch; empty if each key was encoded alone."""
     noted, encode_batch = [], key_batches.encode_batch
 
     def note(*given):
@@ -102,13 +101,12 @@ def fit(X, y, groups=None, weight=None, **choices):
 
 def fit_alone(X, y, groups=None, weight=None, **choices):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (inputs, key_batches, fitting):
-            patch.setattr(module, "FEWEST_TOGETHER", 10**9)
+        patch.setitem(columns.FEWEST_ON, "cpu", 10**9)
         return fit(X, y, groups, weight, **choices)
 
 
 def assert_same(found, expected):
-    """The same encoders, and the same bits of what they give."""
+    """Demand equal encoders, and equal bits of their encodings."""
     assert_same_bits(found[1].to_numpy(np.float64), expected[1].to_numpy(np.float64))
     assert_same_encoder(found[0], expected[0])
     others, _ = make_rows(1, 50, 0.1, 2)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning"
 
 
 def make_rows(seed, n_rows, missing=0.1, spread=1):
-    """Columns of numbers, text and categories; with `spread` there are other values than without."""
+    """Return columns of numbers, text and categories; with `spread` their values are others than without."""
     random = np.random.default_rng(seed)
     X = pd.DataFrame({f"n{size}": random.integers(0, size * spread, n_rows).astype(float) for size in (2, 7, 300)})
     X["text"] = random.choice(["b", "a", "", "ä", *"xyz"[:spread]], n_rows)
@@ -35,7 +35,7 @@ TARGETS = {"binary": np.arange(200) % 2, "classes": np.arange(200) % 4, "reals":
 
 @pytest.fixture
 def sizes(monkeypatch):
-    """How many keys of each call were looked up together."""
+    """Return a list that collects how many keys each call looked up together."""
     noted, look_up = [], key_lookups.JointTables.look_up
 
     def note(*given):

@@ -42,7 +42,7 @@ def assert_as_one_call(encoder, y=Y, n_keys=8, **vectors):
 
 
 def alone(fitted):
-    """An unfitted encoder of the same parameters."""
+    """Return an unfitted encoder with the same parameters."""
     return type(fitted)(**fitted.get_params(deep=False))
 
 
@@ -169,7 +169,7 @@ def test_rows_of_an_engine_are_refused():
 
 
 def peak_of(n_columns):
-    """Most bytes that Python and NumPy hold at a time, of all keys of so many columns."""
+    """Return the peak bytes of Python and NumPy while encoding all keys of `n_columns` columns."""
     random = np.random.default_rng(0)
     rows = pd.DataFrame(
         random.integers(0, 6, (20_000, 24)).astype(np.int8), columns=[f"c{number}" for number in range(24)]
@@ -189,5 +189,5 @@ def peak_of(n_columns):
 
 def test_memory_does_not_grow_with_the_number_of_keys():
     few, many = peak_of(8), peak_of(24)
-    # Ten times as many keys: what each column has once is all that grows.
+    # Ten times as many keys: only the data of each column grows.
     assert many - few < 24 * 20_000 * 8 < 276 * 20_000 * 4

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
-from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, KeyCounts, UnwrittenCodes
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, KeyCounts, UnwrittenCodes, written
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, put, through
 from gpu_encode.tables.categories.hierarchy import (
@@ -167,7 +167,7 @@ class CategoryIndex:
         vocabularies = [column.vocabulary for column in factorized]
         present = None
         if not (missing_is_category or all(column.complete for column in factorized)):
-            present = all_present([column.codes for column in factorized[len(entry.above) :]])
+            present = all_present([written(column.codes) for column in factorized[len(entry.above) :]])
         if present is not None and not bool(present.all()):
             columns = [column.codes[present] for column in factorized]
             dense, tuples = join_columns(names, columns, vocabularies, ops, {})
@@ -178,7 +178,7 @@ class CategoryIndex:
             joint_codes = JointCodes(names, frame, ops, joined)
             return cls(entry, vocabularies, LaterTuples(vocabularies, joint_codes)), joint_codes  # type: ignore[return-value]
         else:
-            columns = [column.codes for column in factorized]
+            columns = [written(column.codes) for column in factorized]
             codes, tuples = join_columns(names, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, tuples), codes
 
@@ -270,6 +270,7 @@ class CategoryIndex:
                 codes = np.where(codes == MISSING, np.int32(UNKNOWN), codes)
             return codes
         codes, vocabulary, _ = frame.keys(column, ops)
+        codes = written(codes)
         indices = self.vocabularies[0].positions(vocabulary, self.entry.name)
         unknown = np.flatnonzero(indices == UNKNOWN)
         if len(unknown):
@@ -364,7 +365,13 @@ class LaterTuples(Tuples):
 
     def __len__(self) -> int:
         """Number of combinations."""
-        return len(self.prefixes[-1] if self._found is None else self._found.cells)
+        self._join()
+        return super().__len__() if self._found is None else len(self._found.cells)
+
+    def _join(self) -> None:
+        """Take combinations from the codes, unless a pass has found them; they stay on a GPU if they lie there."""
+        if (codes := self._codes) is not None:
+            self._prefixes, self._codes = codes.tuples._prefixes, None
 
     def tell(self, found: KeyCounts) -> None:
         """Take combinations that a pass has found, as sorted mixed-radix numbers of their values."""
@@ -382,8 +389,7 @@ class LaterTuples(Tuples):
     @property
     def prefixes(self) -> list[NDArray[np.int64]]:
         """Sorted joint keys of the first 2, 3, ... columns, on the host."""
-        if (codes := self._codes) is not None:
-            self._prefixes, self._codes = codes.tuples.prefixes, None
+        self._join()
         return super().prefixes
 
 
@@ -502,7 +508,7 @@ class JointCodes(UnwrittenCodes):
     def _joined(self) -> tuple[Codes, Tuples]:
         names, frame, ops, joined = self._given
         vocabularies = [frame.keys(name, ops).vocabulary for name in names]
-        return join_columns(names, [*map(self.column, names)], vocabularies, ops, joined)
+        return join_columns(names, [written(self.column(name)) for name in names], vocabularies, ops, joined)
 
     @property
     def written(self) -> Codes:

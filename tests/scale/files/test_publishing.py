@@ -24,7 +24,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def hidden(tmp_path: Path) -> Path:
-    """The hidden folder, with what is finished."""
+    """The hidden folder, with the finished files."""
     folder = tmp_path / "hidden"
     folder.mkdir()
     for name in NAMES:
@@ -66,7 +66,7 @@ def test_a_rename_that_fails_takes_the_others_back(
     with pytest.raises(OSError, match="No space"):
         publish_all(hidden)
     assert contents(tmp_path) == before
-    # What is finished is where it was, for a later run to go on with.
+    # The finished files are where they were, so that a later run can resume.
     assert contents(hidden) == finished
 
 
@@ -132,7 +132,7 @@ def test_a_kill_at_any_step_of_publishing(tmp_path: Path, orders: pa.Table) -> N
     states = set()
     for case, last, _, state, again, after, left in story:
         where = f"{case}: killed at {last}"
-        # Both as they were, both new, or a record that says what is left.
+        # Both files are old, both are new, or a record names the remaining steps.
         states.add(tuple(state))
         assert state[0] == state[1] or state[2], where
         assert (again, after) == (0, ["new", "new"]), where
