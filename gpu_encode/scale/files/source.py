@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, repeat
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -204,7 +204,7 @@ class Source:
             return 0
         total = 0
         for (size, _), known in zip(self.states, self.contents, strict=True):
-            total += sum(known.column_bytes.get(name, 0) for name in columns) if known.column_bytes else size
+            total += sum(map(known.column_bytes.get, columns, repeat(0))) if known.column_bytes else size
         return total
 
     def chunks(
