@@ -1,5 +1,6 @@
 """Columns of X: which are encoded, alone or jointly, which pass through, which schemes read, and their positions."""
 
+import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,8 @@ Name = TypeVar("Name", bound=Column)
 FEW_ROWS = 1 << 20
 # So many keys may be encoded together, from the codes of their columns.
 FEWEST_TOGETHER = 8
+# Keys that `interactions` lists.
+MOST_KEYS = 1_000_000
 
 
 def interactions(names: Iterable[Name], order: int = 2) -> list[Name | tuple[Name, ...]]:
@@ -73,6 +76,11 @@ def interactions(names: Iterable[Name], order: int = 2) -> list[Name | tuple[Nam
         raise ValueError(f"interactions needs a list of column names. Got the text {names!r}.")
     listed = list(names)
     check_count("interactions", "order", order, low=1)
+    if (n_keys := sum(math.comb(len(listed), size) for size in range(1, min(order, len(listed)) + 1))) > MOST_KEYS:
+        raise ValueError(
+            f"interactions of up to {order} of {len(listed)} columns are {n_keys:,} keys, more than {MOST_KEYS:,}. "
+            "Lower order, or name fewer columns; choose_interactions(order=, forward='once', top=) finds the best."
+        )
     return [*listed, *(group for size in range(2, order + 1) for group in combinations(listed, size))]
 
 

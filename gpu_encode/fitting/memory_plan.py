@@ -24,6 +24,7 @@ from gpu_encode.tables.categories.keys import KeySpec
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import check_count, no_ages
 from gpu_encode.words.sizes import amount, read_size
+from gpu_encode.words.terminal import printable
 
 # All numbers below are bounds, for compiled kernels and GPUs; tests/encoders/test_memory_plan.py measures the memory of
 # calls beside them.
@@ -45,6 +46,8 @@ IN_ONE_PASS, IN_ARRAYS, OF_ALL = 32, 160, 560
 DIGIT, OCCURRENCE = 8, 96
 # Most bytes of the tables of a thread, where keys are encoded together.
 TOGETHER = 96 << 20
+# Rows or categories, and classes, that a plan may be asked for.
+MOST_ROWS, MOST_CLASSES = 1 << 62, 1 << 20
 # Numbers that need as many digits as those of most targets.
 LIKELY_NUMBERS = (0.1, -1e6 / 3.0)
 
@@ -189,7 +192,7 @@ class MemoryPlan:
             (f"free ({self.device})", amount(self.free_bytes)),
             ("fits", self._advice()),
         ]
-        return "\n".join(f"{name:<18}{said}" for name, said in lines)
+        return "\n".join(f"{name:<18}{printable(said)}" for name, said in lines)
 
     def _advice(self) -> str:
         """Say whether it fits, and what to do if it does not."""
@@ -246,9 +249,9 @@ def check_given(X: Any, y: Any, rows: Any, categories: Any, classes: Any) -> Non
         raise ValueError(f"categories must be a dict of names and numbers of values. Got {categories!r} instead.")
     for name, count in {"rows": rows, "classes": classes}.items():
         if count is not None:
-            check_count("plan", name, count, low=1)
+            check_count("plan", name, count, low=1, high=MOST_CLASSES if name == "classes" else MOST_ROWS)
     for column, count in (categories or {}).items():
-        check_count("plan", f"categories[{column!r}]", count, low=1)
+        check_count("plan", f"categories[{column!r}]", count, low=1, high=MOST_ROWS)
 
 
 def made_target(parameters: Parameters, n_rows: int, classes: int | None) -> Any:
@@ -365,9 +368,7 @@ class Call(NamedTuple):
 
     def n_columns(self, scheme: Scheme, folds: int) -> int:
         """Columns for each output: one, or one for each fold or order that stays apart."""
-        if getattr(scheme, "blow_up", False):
-            return folds
-        return scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1
+        return folds if getattr(scheme, "blow_up", False) else scheme.n_repeats
 
     def n_folds(self, scheme: Scheme) -> int:
         """Folds of a scheme, at most; one where rows have none."""

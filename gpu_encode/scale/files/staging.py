@@ -41,6 +41,7 @@ from gpu_encode.storage.archive import sync_file, sync_folder
 from gpu_encode.storage.json_fields import read_count, read_field, read_list
 from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
+from gpu_encode.words.terminal import one_line
 
 VERSION = 1
 MANIFEST = "manifest.json"
@@ -617,7 +618,7 @@ def read_sums(path: Path) -> PartialSums:
     except OSError:
         raise
     except Exception as reason:  # a damaged file raises errors of many types in its readers
-        raise _unreadable_sums(str(path), archive.one_line(reason)) from reason
+        raise _unreadable_sums(str(path), one_line(reason).rstrip(".")) from reason
 
 
 def describe_segment(sums: CategorySums, writer: archive.Writer) -> dict[str, Any]:

@@ -20,9 +20,13 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame
 from gpu_encode.words.annotations import Estimator, Table, Vector
 from gpu_encode.words.errors.parameters import bad_parameter, check_count
+from gpu_encode.words.terminal import printable
 
 if TYPE_CHECKING:
     from gpu_encode.study.plots.leaks import LeakDisplay
+
+# Shuffles, and flips, of one report: each fits the encoder again.
+MOST_TRIALS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,8 @@ class LeakReport:
         told = dict.fromkeys(f"{column.verdict}: {column.words}" for column in self.learned)
         risks = [*self.risks, *(f"{column.name}: {risk}" for column in self.columns for risk in column.risks)]
         others = [self.others] if self.others else []
-        return "\n".join([f"{self.encoder}: {self.advice}", *lay_out(rows), *others, *told, *risks])
+        said = map(printable, (f"{self.encoder}: {self.advice}", *others, *told, *risks))
+        return "\n".join([next(said), *lay_out(rows), *said])
 
 
 def leak_report(
@@ -190,8 +195,8 @@ def leak_report(
     >>> report.leaks, report.columns[0].sees
     ([], 'other folds, of 5')
     """
-    check_count("leak_report", "n_shuffles", n_shuffles, low=3)
-    check_count("leak_report", "n_flips", n_flips, low=0)
+    check_count("leak_report", "n_shuffles", n_shuffles, low=3, high=MOST_TRIALS)
+    check_count("leak_report", "n_flips", n_flips, low=0, high=MOST_TRIALS)
     if not 0 < level < 1:
         raise bad_parameter("leak_report", "level", level, "must lie between 0 and 1")
     frame = read_table(encoder, X)
