@@ -1,8 +1,8 @@
-"""From how many rows on is the compiled backend faster than NumPy, cold and loaded? Constants of `seam/ops.py`.
+"""The number of rows from which the compiled backend is faster than NumPy, cold and loaded, for `seam/ops.py`.
 
     python -m benchmarks.backends [--rows 1000,10000] [--only cold] [--quick]
 
-"cold" is the first call of a new process whose kernels are cached on disk; what it loads counts.
+"cold" is the first call of a new process whose kernels are cached on disk; the time of loading them counts.
 """
 
 import sys
@@ -18,7 +18,7 @@ from gpu_encode.seam.ops import use_backend
 
 
 def prepare(rows: Rows, backend: str) -> Prepared:
-    """`fit_transform` on a backend, which has to give the bits of NumPy."""
+    """Prepare `fit_transform` on a backend, which must give the bits of NumPy."""
     X, y = rows.matrix, rows.target
 
     def call(backend: str) -> Array:
@@ -26,7 +26,7 @@ def prepare(rows: Rows, backend: str) -> Prepared:
             return TargetEncoder().fit_transform(X, y)
 
     def columns() -> Iterator[Array]:
-        # Not before the call: what it loads would not count.
+        # NumPy's result is computed after the timed call: modules that it loaded before would not count in that time.
         yield call("numpy").ravel()
 
     return Prepared(partial(call, backend), Answer(columns, 1, 0.0))

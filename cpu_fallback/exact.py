@@ -2,7 +2,7 @@
 
 A `Limbs` is an array of integers times a common power of 2**32, held as signed int64 digits.  Addition, subtraction and
 multiplication are exact; only `pair`, `to_scaled` and `to_floats` round.  Digits are on a fixed grid, so the result
-does not depend on how many digits there are.
+does not depend on the number of digits.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
 SMALL = 1 << 31
 DIGIT = 2.0**32
-# Numbers of at most so many digits are rounded by a few additions; those of at most so many are added up as floats.
+# Numbers of at most 8 digits are rounded by a few additions; numbers of at most 20 digits are added up as floats.
 MOST_COLUMNS, MOST_ADDED = 8, 20
 # The sum of a few numbers below this one fits an int64.
 FAR = 1 << 61
@@ -192,7 +192,7 @@ class Limbs:
     def pair(self) -> "Pair":
         """Give (hi, lo, exponent): the number is (hi + lo) * 2**exponent, and hi is correctly rounded.
 
-        If lo is even, it is the whole rest; its last bit is set if it is not the whole rest.
+        If lo is the whole rest, it is even; otherwise its last bit is set.
         """
         if (floats := self._as_floats()) is not None:
             return floats, np.zeros_like(floats), np.zeros_like(floats, np.int64)
@@ -540,7 +540,7 @@ def add_up(columns: list[Integers], low: int) -> tuple[Pair, NDArray[np.bool_]]:
 
 
 def two_sum(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Give the rounded sum, and exactly what rounding took from it (Knuth)."""
+    """Give the rounded sum and its exact rounding error (Knuth)."""
     total = left + right
     other = total - left
     return total, (left - (total - other)) + (right - other)

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from cpu_fallback.exact import Ratio
 
 PLAIN, M_ESTIMATE, SIGMOID, EMPIRICAL_BAYES = 0, 1, 2, 3
-# The prior of a row is that of a rank: the row's rank with all but its top so many bits cleared.
+# The prior of a row belongs to a checkpoint: the row's rank, of which only this number of top bits is kept.
 CHECKPOINT_BITS = 9
 AS_CATEGORY, AS_PRIOR, AS_NAN = 0, 1, 2
-# What the views of a table see: folds, by a matrix (views, folds) of 0 and 1; each its own fold (None); or all rows but
-# one.
+# The rows that the views of a table see: folds, by a matrix (views, folds) of 0 and 1; only their own fold (None); or
+# all rows but one.
 LESS_ONE_ROW: Literal["less one row"] = "less one row"
 Visibility = NDArray[np.int64] | Literal["less one row"] | None
 
@@ -96,7 +96,7 @@ class FusedRule(NamedTuple):
 
 
 class FoldedRows(NamedTuple):
-    """Rows and the fold of each, how they are summed, and who sees which fold.
+    """Rows and their folds, the layout of their sums, and the folds that each view sees.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class FoldedRows(NamedTuple):
     layout : Layout
     folds : FoldPattern or int32 array or None
     visibility : int64 array (views, folds), or LESS_ONE_ROW
-        1 where rows of a fold, or of a view, see rows of another one; or each row sees all others, in one fold.
+        1 where rows of a fold, or of a view, see rows of another fold; LESS_ONE_ROW: each row sees all other rows.
     new_rows : int64 array (folds,)
         1 for the folds that new rows see.
     """
@@ -135,7 +135,7 @@ class RowEncodings(NamedTuple):
 
 
 class Written(NamedTuple):
-    """Results of a pass over all rows beside the encodings.
+    """Results of a pass over all rows, without the encodings.
 
     Parameters
     ----------

@@ -49,14 +49,14 @@ def folders() -> list[Path]:
     if chosen := os.environ.get(SETTING):
         return [Path(chosen, named)]
     users = os.environ.get("XDG_CACHE_HOME") or Path("~", ".cache")
-    with contextlib.suppress(RuntimeError):  # nobody's home
+    with contextlib.suppress(RuntimeError):  # the user has no home folder
         return [SOURCES / "compiled" / "__pycache__", Path(users, named).expanduser()]
     return [SOURCES / "compiled" / "__pycache__"]
 
 
 @cache
 def folder() -> Path:
-    """Give the folder of all kernels: one that has them, else one that can be written, else one of this process."""
+    """Give the folder of all kernels: one that has all of them, else a writable one, else one of this process."""
     for one in folders():
         if seal(one).exists() or takes_files(one):
             return one
@@ -79,7 +79,7 @@ def environment() -> dict[str, str]:
 
 
 def takes_files(path: Path) -> bool:
-    """Tell whether files can be written there."""
+    """Tell whether files can be written to a folder."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=path).close()
@@ -123,5 +123,5 @@ def stamps_told() -> dict[str, str]:
 
 
 def stamp_of(module: str, name: str) -> str:
-    """Give the stamp of a CPU kernel, which changes with the code that it is made of."""
+    """Give the stamp of a CPU kernel, which changes with the code from which the kernel is made."""
     return stamps_told().get(f"{module}.{name}") or kernel_sources.stamp_of(module, name)

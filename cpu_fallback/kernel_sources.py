@@ -15,7 +15,7 @@ from typing import NamedTuple
 SOURCES = Path(__file__).parent
 OURS = ("cpu_fallback", "gpu_encode")
 # The functions that compile each kernel, which belong to every stamp; and the modules that only find its folder, which
-# do not.
+# belong to none.
 COMPILER = ("cpu_fallback.compiled.border", ("kernel", "stage"))
 FOLDERS = ("cpu_fallback.kernel_folder", "cpu_fallback.kernel_sources")
 
@@ -34,7 +34,7 @@ Name = tuple[str, str]
 
 
 class Source(NamedTuple):
-    """The statements of a module: by the names that they define, and those without a name; and its imported names."""
+    """The statements of a module by the names that they define, statements without a name, and imported names."""
 
     defined: dict[str, list[str]]
     nameless: list[str]
@@ -123,7 +123,7 @@ def keep_statement(source: Source, statement: str) -> None:
 
 
 def statements_of(module: str, name: str) -> list[str]:
-    """Give the statements that a name of a module depends on: those that define it, and those that define none."""
+    """Give the statements on which a name of a module depends: those that define it, and those that define no name."""
     source = source_of(module)
     return [*source.defined.get(name, ()), *source.nameless]
 

@@ -16,7 +16,7 @@ Order = Literal["C", "F"]
 # The library of the arrays that the operations return.
 xp: Any = np
 
-# Schemes that work row by row hold intermediate results of so many rows, so that these stay in cache.
+# Schemes that work row by row hold intermediate results of this number of rows, so that these stay in cache.
 TILE = 1 << 15
 
 # Arrays of fewer bytes are left to the system's own allocator; and the kinds of dtypes that may use a block.

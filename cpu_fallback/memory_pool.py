@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 HUGE = 1 << 21
 # A free block may hold this many times the bytes that were asked for.
 SLACK = 2
-# At most so many blocks are searched whenever an array is made or freed.
+# The most blocks that are searched whenever an array is made or freed.
 MOST_BLOCKS = 256
 # MiB of free memory that are kept, unless the environment says otherwise.
 SETTING, MOST_KEPT = "GPU_ENCODE_KEPT_MEMORY", 512
@@ -56,7 +56,7 @@ class MemoryPool:
         self.free: dict[int, Array] = {}
 
     def take(self, n_bytes: int) -> "Array":
-        """Give memory of so many bytes, or of up to about twice as many, with any content."""
+        """Give memory of `n_bytes` bytes, or of up to about twice as many, with any content."""
         size = round_up(n_bytes)
         while fitting := [
             (len(block), at) for at, block in self.free.copy().items() if size <= len(block) <= SLACK * size

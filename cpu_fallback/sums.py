@@ -21,7 +21,7 @@ LARGEST_SUMMED = 1 << 32
 LINES_AT_ONCE = 64
 # Number of rows at a time, whose intermediate results stay in the processor's cache.
 TILE = 1 << 14
-# Up to so many digits are summed in one call.
+# Up to this number of digits are summed in one call.
 FEW_DIGITS = 1 << 14
 # If numbers lie between these bounds, products of two of them, and the rounding errors of these, neither overflow nor
 # underflow.
@@ -33,7 +33,7 @@ WIDEST = 24
 
 
 def factors_of(target: "Array | None", weight: "Array | None", power: int) -> "list[Array]":
-    """Give the arrays whose product weight * target**power is summed; an empty list stands for one."""
+    """Give the arrays whose product weight * target**power is summed; an empty list stands for the number 1."""
     return ([] if weight is None else [weight]) + ([] if target is None else [target] * power)
 
 
@@ -105,7 +105,7 @@ def write_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
 
 
 def write_product(factors: "list[Array]", window: "Window", out: Floats) -> None:
-    """Write the digits of products of two floats: those of the product, rounded down, plus those of the rest.
+    """Write the digits of products of two floats: the digits of the product, rounded down, plus those of the rest.
 
     The rest is smaller than the last bit of the product, so adding both needs no carries.
     """

@@ -1,4 +1,4 @@
-"""Types that cross the seam: rows, the columns of a cell, and the state between chunks.
+"""Types that cross the seam: rows, the columns of a cell, and the state between two chunks of rows.
 
 Rows cross as int32 codes (-1 is missing, -2 unknown); sums cross as int64 digits, so every backend gives the same bits
 in any order of addition.  Tables by category have two more rows than categories, for unknown and missing values, so
@@ -21,7 +21,7 @@ Codes = NDArray[np.int32]
 MISSING = -1
 UNKNOWN = -2
 Folds = FoldPattern | Array | None
-# So many digits below 2**32 can be added in an int64 before a carry is needed.
+# The number of digits below 2**32 that an int64 can add up before a carry is needed.
 CARRY_AFTER = 1 << 30
 
 
@@ -45,7 +45,7 @@ def digit_window(extent: tuple[int, int]) -> Window:
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of a cell: the digits of the summed weight, then of weight * target, then of weight * target**2."""
+    """Columns of a cell: the digits of the sum of weights, then of weight * target, then of weight * target**2."""
 
     count: Window = field(default_factory=Window)
     total: Window | None = None
@@ -74,7 +74,7 @@ class Layout:
 
 
 def carry(accumulators: Array, layout: Layout) -> None:
-    """Carry digits in place, within each window: all but its highest digit are then below 2**32."""
+    """Carry digits in place, within each window: all digits of a window but the highest are then below 2**32."""
     for window, _, columns in layout.measures():
         # The highest digit keeps its carries, and the sign of the number.
         for column in range(columns.start, columns.start if window.whole else columns.stop - 1):
@@ -139,7 +139,7 @@ class Rows:
         return self.pick(slice(start, stop))
 
     def pick(self, chosen: "slice | Array") -> "Rows":
-        """Give the rows with some numbers, in the order of these."""
+        """Give the rows with these numbers, in the order of the numbers."""
         classes = None if self.classes is None else self.classes[chosen]
         target = None if self.target is None else self.target[chosen]
         return Rows(self.codes[chosen], classes, target, None if self.weight is None else self.weight[chosen])
@@ -178,7 +178,7 @@ class KeyColumns(NamedTuple):
 
 
 class KeyEncodings(NamedTuple):
-    """The output of many keys.
+    """The encodings that one call writes for many keys.
 
     Parameters
     ----------
@@ -192,14 +192,14 @@ class KeyEncodings(NamedTuple):
 
 
 class KeyCounts(NamedTuple):
-    """Categories of a key, and sums of their rows: of those that new rows see, or of all rows by fold.
+    """Categories of a key and sums of their rows: only the rows that new rows see, or all rows by fold.
 
     Parameters
     ----------
     cells : uint32 array (categories,)
         Cells that any row has, sorted.
     counts : int32 or int64 array (categories + 2, classes or folds * classes, layout.width)
-        The last two lines are of unknown and of missing values.  Counts take 32 bits.
+        The last two lines are for unknown and for missing values.  A count takes 32 bits.
     """
 
     cells: Array
@@ -212,9 +212,9 @@ class KeyTables(NamedTuple):
     Parameters
     ----------
     cells : uint32 array
-        Cells of the categories of each key.  The last two codes of each column stand for missing and unknown values.
+        Cells of the categories of each key.  In each column, the last two codes are a missing and an unknown value.
     values : float array
-        Lines of encodings (categories + 2, views, outputs) of each key; the last two are for unknown and missing ones.
+        Lines of encodings (categories + 2, views, outputs) of each key; the last two are unknown and missing values.
     first_cell, first_value : int64 array (keys,)
         The index at which the cells and the values of each key begin.
     n_categories, n_outputs : int64 array (keys,)
@@ -235,7 +235,7 @@ class KeyTables(NamedTuple):
 
 
 class FoldedResponses(NamedTuple):
-    """Responses of rows to an additive model, and the folds that each fold sees.
+    """Working responses of the rows in an additive model, and the folds that each fold sees.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ class SumsByNumber(NamedTuple):
     numbers : array
         Sorted distinct numbers.
     codes : int32 array or UnwrittenCodes, optional
-        Code of each row, if it takes no further pass over the rows.
+        Code of each row, if no further pass over the rows is needed for it.
     """
 
     accumulators: Array

@@ -1,11 +1,11 @@
-"""A cluster of Dask: partitions are made, measured and encoded by worker processes, and no row comes to this one.
+"""A cluster of Dask: worker processes make, sum and encode the partitions, and no row comes to this process.
 
     python examples/dask_cluster.py --frames pandas
     python examples/dask_cluster.py --frames polars --rows 20000
     python examples/dask_cluster.py --frames cudf
 
-With cuDF the cluster is dask-cuda's, of one worker for each GPU.  Partitions of polars are a list of Delayed objects,
-since Dask has no frames of polars; such a list comes back.
+With cuDF it is a cluster of dask-cuda, with one worker for each GPU.  Partitions of polars are a list of Delayed
+objects, since Dask has no frames of polars; the result is such a list, too.
 """
 
 from importlib import import_module
@@ -20,7 +20,7 @@ N_PARTITIONS = 8
 
 
 def part(library: str, rows: int, number: int, new: bool) -> Any:
-    """Make one partition, on a worker; in life it is read from a file."""
+    """Make one partition, on a worker; in practice it is read from a file."""
     X, y, X_new, y_new = frames(library, rows)
     first, last = (number * rows // N_PARTITIONS, (number + 1) * rows // N_PARTITIONS)
     table, target = (X_new, y_new) if new else (X, y)
@@ -29,7 +29,7 @@ def part(library: str, rows: int, number: int, new: bool) -> Any:
 
 
 def partitions(library: str, rows: int, new: bool) -> tuple[Any, Any]:
-    """Give X and y, of which nothing is computed yet."""
+    """Give X and y, not computed yet."""
     if library == "polars":
         tables = [dask.delayed(part)(library, rows, number, new) for number in range(N_PARTITIONS)]
         return [each.drop("returned") for each in tables], [each.get_column("returned") for each in tables]
@@ -40,27 +40,27 @@ def partitions(library: str, rows: int, new: bool) -> tuple[Any, Any]:
 
 
 def cluster(library: str) -> Any:
-    """Start workers: processes here, one for each GPU with cuDF."""
+    """Start workers: processes on this machine; with cuDF, one for each GPU."""
     if library == "cudf":
         return import_module("dask_cuda").LocalCUDACluster(dashboard_address=None)
     return import_module("distributed").LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
 
 
 def gathered(lazy: Any, library: str) -> Any:
-    """Compute, and give one table; the example is small enough."""
+    """Compute all partitions, and give one table, which is small in this example."""
     if library == "polars":
         return import_module("polars").concat(dask.compute(*lazy))
     return lazy.compute()
 
 
 def main() -> None:
-    """Print how well the encoded shop alone tells returned orders, in training and on new rows."""
+    """Print how well the encoded shop alone predicts returned orders, in training and on new rows."""
     options = arguments(__doc__.splitlines()[0])
     encoder = TargetEncoder(columns=KEYS, smooth=10, cv=KFold(5), device=options.device)
     with cluster(options.frames) as workers, import_module("distributed").Client(workers):
         X, y = partitions(options.frames, options.rows, new=False)
         X_new, _ = partitions(options.frames, options.rows, new=True)
-        # Computed here: what is learned.  Lazy: all codes.
+        # The encoder is fitted now; all encodings are lazy.
         training = encoder.fit_transform(X, y)
         codes, new_codes = (gathered(each, options.frames) for each in (training, encoder.transform(X_new)))
     _, target, _, new_target = frames(options.frames, options.rows)

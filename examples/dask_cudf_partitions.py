@@ -1,10 +1,11 @@
-"""A dask frame that no single device holds: the codes of one frame of all rows, to the last bit.
+"""A frame of Dask that no single device can hold; its encodings have the bits of one frame of all rows.
 
     python examples/dask_cudf_partitions.py
     python examples/dask_cudf_partitions.py --frames pandas --device cpu --rows 20000
 
-Each partition is read once to see what y holds, once to be summed, and once to be encoded; sums are exact, and added in
-a tree.  What is learned is there when `fit_transform` returns; training codes and codes of new rows are lazy frames.
+Each partition is read three times: to find the values of y, to be summed, and to be encoded.  Sums are exact, and are
+added in a tree.  When `fit_transform` returns, the encoder is fitted; training encodings and encodings of new rows are
+lazy frames.
 """
 
 from importlib import import_module
@@ -20,19 +21,19 @@ N_PARTITIONS = 10
 
 
 def encoder(device: str) -> TargetEncoder:
-    """Make an encoder; it need not know that there are partitions."""
+    """Make an encoder; it needs no parameter for partitions."""
     return TargetEncoder(columns=KEYS, smooth=10, cv=KFold(5), device=device)
 
 
 def partitioned(frame: Any, library: str) -> Any:
-    """Give a dask frame; in life it comes from `dask_cudf.read_parquet`."""
+    """Give a frame of Dask; in practice it comes from `dask_cudf.read_parquet`."""
     if library == "cudf":
         return import_module("dask_cudf").from_cudf(frame, npartitions=N_PARTITIONS)
     return import_module("dask.dataframe").from_pandas(frame, npartitions=N_PARTITIONS)
 
 
 def main() -> None:
-    """Encode partition by partition, one at a time: threads would share the one device."""
+    """Encode one partition at a time, since threads would share the single device."""
     options = arguments(__doc__.splitlines()[0])
     if options.frames == "polars":
         raise SystemExit("dask has no frames of polars: examples/dask_cluster.py has lists of them; or --frames pandas")
@@ -42,7 +43,7 @@ def main() -> None:
 
 
 def compare(options: Any) -> None:
-    """Print whether the codes are those of one frame, and the score of the encoded shop alone."""
+    """Print whether the encodings are those of one frame, and the score of the encoded shop alone."""
     X, y, X_new, y_new = frames(options.frames, options.rows)
     rows, new_rows = partitioned(X.assign(returned=y), options.frames), partitioned(X_new, options.frames)
 

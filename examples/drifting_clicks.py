@@ -1,11 +1,11 @@
-"""Clicks on advertisements whose appeal drifts: all earlier rows alike, rows that lose weight with age, or a window.
+"""Clicks on advertisements whose appeal drifts: equal weights for earlier rows, weights that fall with age, windows.
 
     python examples/drifting_clicks.py
     python examples/drifting_clicks.py --rows 20000 --drift 0.0
 
-The log odds of an advertisement walk at random, by `--drift` a day.  `Ordered(time=..., half_life=...)` encodes every
-row from the rows before it, each weighed by its age as that row sees it, so that the encodings of later days are honest
-predictions as they stand: they are scored by their log loss in the last third of the days.
+The log-odds of an advertisement follow a random walk, with steps of `--drift` a day.  `Ordered(time=...,
+half_life=...)` encodes every row from the rows before it, each weighted by its age at that time.  So the encodings of
+later days are honest predictions: they are scored by their log loss in the last third of the days.
 """
 
 import argparse
@@ -20,7 +20,7 @@ N_DAYS, N_ADS = 60, 100
 
 
 def made(n_rows: int, drift: float) -> tuple[pd.DataFrame, np.ndarray]:
-    """Make views of advertisements in order of time, and say which were clicked on."""
+    """Make views of advertisements in order of time, and say which of them led to a click."""
     random = np.random.default_rng(5)
     odds = random.normal(-1.5, 0.5, N_ADS) + np.cumsum(random.normal(0, drift, (N_DAYS, N_ADS)), axis=0)
     second, ad = np.sort(random.integers(N_DAYS * 86_400, size=n_rows)), random.integers(N_ADS, size=n_rows)
@@ -45,7 +45,7 @@ def main() -> None:
         {"window": "7d"},
         {"window": "15d"},
     ):
-        # The burn-in leaves out the first row, which sees no other.
+        # The burn-in leaves out the first row, which sees no other row.
         encoder = TargetEncoder(columns=["ad"], smooth=10.0, cv=Ordered(time="time", burn_in=1, **ages))
         chance = encoder.fit_transform(views, clicked)["ad"].to_numpy()
         name = " ".join(f"{name} {span}" for name, span in ages.items()) or "all earlier rows"

@@ -1,12 +1,12 @@
-"""Missing numbers become the mean of their group: of rows that a row may see, and of all of these for an unseen group.
+"""Missing numbers are replaced by the mean of their group, computed from the rows that a row may see.
 
     python examples/fill_missing_numbers.py
     python examples/fill_missing_numbers.py --rows 2000
 
-`StatisticEncoder(["mean"], values=[...])` gives every row the mean of a column by another one.  With `cv=KFold(...)` a
-training row sees rows of other folds alone, as a new row sees only rows that it has no part in; rows without a value
-take no part in any mean.  Pandas' `groupby(...).transform("mean")` on all rows at once, test rows among them, is what
-leaks.
+`StatisticEncoder(["mean"], values=[...])` gives every row the mean of one column by the categories of another.  With
+`cv=KFold(...)` a training row sees only rows of other folds; so, as for a new row, its own value is never in the mean.
+Rows without a value do not count.  If no visible row has the group, the mean of all visible rows is taken.  In
+contrast, `groupby(...).transform("mean")` of pandas on all rows at once, test rows included, leaks.
 """
 
 import argparse
@@ -19,14 +19,14 @@ from gpu_encode import KFold, StatisticEncoder
 
 
 class MeanFill:
-    """Fill the missing numbers of a column: by the mean of what is seen, or by that of a group.
+    """Fill the missing numbers of a column by the mean of all visible rows, or of the visible rows of a group.
 
     Parameters
     ----------
     number : str
         Column of numbers.
     group : str, optional
-        Column of categories; a group without a number that is seen has the mean of all.
+        Column of categories; if no visible row of a group has a number, the mean of all visible rows is taken.
     """
 
     def __init__(self, number: str, group: str | None = None) -> None:
@@ -34,12 +34,12 @@ class MeanFill:
         self.encoder = StatisticEncoder(["mean"], columns=["group"], values=["number"], cv=KFold(5, random_state=0))
 
     def fit_transform(self, table: pd.DataFrame) -> pd.Series:
-        """Fill training rows: each hole by rows of other folds."""
+        """Fill training rows, each missing number from rows of other folds."""
         read = self._read(table)
         return table[self.number].fillna(self.encoder.fit_transform(read)["group_number_mean"])
 
     def transform(self, table: pd.DataFrame) -> pd.Series:
-        """Fill new rows by all training rows."""
+        """Fill new rows from all training rows."""
         return table[self.number].fillna(self.encoder.transform(self._read(table))["group_number_mean"])
 
     def _read(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -48,21 +48,21 @@ class MeanFill:
 
 
 def made(n_rows: int) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
-    """Make people of many towns, whose income is missing now and then; with their incomes, and what they spend."""
+    """Make people of many towns, some without an income; also give the true incomes, and what each person spends."""
     random = np.random.default_rng(3)
     n_towns = max(n_rows // 10, 2)
     town = random.integers(n_towns, size=n_rows)
     income = random.gamma(9.0, 3.0, n_towns)[town] + random.normal(0, 3, n_rows)
     spent = income / 2 + random.normal(0, 2, n_rows)
     people = pd.DataFrame({"town": [f"town {number}" for number in town], "income": income})
-    # The rich say less often what they earn.
+    # High incomes are missing more often.
     silent = random.random(n_rows) < np.where(income > np.median(income), 0.5, 0.2)
     people.loc[silent, "income"] = None
     return people, pd.Series(income), pd.Series(spent)
 
 
 def main() -> None:
-    """Print how far each way to fill lies from the truth, and what a linear model makes of the filled column."""
+    """Print the error of each way to fill, and the score of a linear model on the filled column."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=20_000, help="rows to train on; as many are made to test on")
     n_rows = parser.parse_args().rows

@@ -1,12 +1,12 @@
-"""How many folds, how much smoothing: whether it is 3 <= K <= 6 and 5 <= m <= 10, as introductions say.
+"""How many folds K and how much smoothing m are good: a test of 3 <= K <= 6 and 5 <= m <= 10, which tutorials advise.
 
     python examples/folds_and_smoothing.py
     python examples/folds_and_smoothing.py --data adult.parquet --target income --positive ">50K" \
         --columns native_country occupation native_country+occupation+education+age
 
-K folds or leave-one-out make training encodings, m rows of the prior smooth them; a linear model and boosted trees are
-trained on them and scored on new rows.  Each seed draws rows anew, the same for all K and m, so that two cells differ
-with less noise than the spread of each says.
+Training encodings are made by K folds or leave-one-out, and smoothed with a prior that counts as m rows.  A linear
+model and boosted trees are trained on them and scored on new rows.  Each seed draws other rows, the same for all K and
+m.  So the difference between two cells is less noisy than the spread of each cell suggests.
 """
 
 import argparse
@@ -32,7 +32,7 @@ Rows = tuple[pd.DataFrame, np.ndarray]
 
 
 def generated(n_rows: int) -> tuple[Rows, list[Any]]:
-    """Make orders: shops (eight orders each, a few of them many) differ, customers (two orders each) do not."""
+    """Make orders: shops (eight orders on average, a few have many) differ in returns, customers (two each) do not."""
     random = np.random.default_rng(11)
     n_shops, n_customers = max(n_rows // 8, 1), max(n_rows // 2, 1)
     shop = (random.random(n_rows) ** 2 * n_shops).astype(np.int64)
@@ -53,7 +53,7 @@ def read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
 
 
 def encode(parts: tuple[Any, ...], keys: list[Any], k: Any, m: float, seed: int) -> tuple[Any, Any]:
-    """Encode training rows by K folds, or leave-one-out, and new rows; only encodings and numbers are left."""
+    """Encode training rows by K folds or leave-one-out, and new rows; give encodings and numeric columns only."""
     X, y, X_new, _ = parts
     scheme = LeaveOneOut() if k == "leave-one-out" else KFold(k, random_state=seed)
     encoder = TargetEncoder(columns=keys, smooth=float(m), cv=scheme)
@@ -62,12 +62,12 @@ def encode(parts: tuple[Any, ...], keys: list[Any], k: Any, m: float, seed: int)
 
 
 def is_claimed(k: Any, m: float) -> bool:
-    """Tell whether it is said that so many folds and so much smoothing are good."""
+    """Whether tutorials advise this number of folds and this smoothing."""
     return k in (3, 4, 5, 6) and 5 <= m <= 10
 
 
 def compare(data: Rows, keys: list[Any], options: argparse.Namespace) -> dict[str, np.ndarray]:
-    """Give the AUC on new rows of each learner: (seeds, cells), of all K and m."""
+    """Give for each learner the AUC on new rows (seeds, cells); there is a cell for each K and m."""
     X, y = data
     cells = list(product(options.folds, options.weights))
     scores = {name: np.empty((options.repeats, len(cells))) for name in LEARNERS}
@@ -84,7 +84,7 @@ def compare(data: Rows, keys: list[Any], options: argparse.Namespace) -> dict[st
 
 
 def show(name: str, scores: np.ndarray, folds: list[Any], weights: list[float]) -> None:
-    """Print the mean of each cell, with its 5th and 95th percentile; then how those stand that are claimed best."""
+    """Print the mean of each cell, its 5th and 95th percentile, and the loss of the advised cells beside the best."""
     mean, low, high = scores.mean(axis=0), *np.percentile(scores, [5, 95], axis=0)
     cells = list(product(folds, weights))
     text = [f"{100 * a:.1f} ({100 * b:.1f} to {100 * c:.1f})" for a, b, c in zip(mean, low, high, strict=True)]
@@ -111,18 +111,18 @@ def show(name: str, scores: np.ndarray, folds: list[Any], weights: list[float]) 
 def main() -> None:
     """Print a table for each learner."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="table to read, Parquet or CSV; without it, rows are made")
+    parser.add_argument("--data", help="table to read, Parquet or CSV; by default, rows are made")
     parser.add_argument("--target", help="its column of labels")
-    parser.add_argument("--positive", help="the label that is predicted; without it, the last")
+    parser.add_argument("--positive", help="the label that is predicted; by default the last one")
     parser.add_argument("--columns", nargs="+", help="its columns to encode; a+b is a joint key")
-    parser.add_argument("--rows", type=int, default=2000, help="rows to train on; as many new ones are scored")
+    parser.add_argument("--rows", type=int, default=2000, help="rows to train on; as many new rows are scored")
     parser.add_argument("--repeats", type=int, default=20, help="seeds")
     parser.add_argument("--folds", nargs="+", default=FOLDS, help="numbers of folds, or leave-one-out")
     parser.add_argument("--weights", nargs="+", type=float, default=WEIGHTS, help="weights m of the prior")
     options = parser.parse_args()
     options.folds = [k if k == "leave-one-out" else int(k) for k in options.folds]
     warnings.filterwarnings("ignore", category=UnseenWarning)
-    # That trees read the target off leave-one-out encodings is one of the results.
+    # The warning is expected: one result is that trees read the target from leave-one-out encodings.
     warnings.filterwarnings("ignore", "LeaveOneOut training encodings do not contain")
     data, keys = read(options) if options.data else generated(2 * options.rows)
     for name, scores in compare(data, keys, options).items():

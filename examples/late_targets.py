@@ -1,12 +1,12 @@
-"""Orders whose target is not known yet are encoded beside those that teach, by folds that stand in a column.
+"""Orders whose target is not known yet are encoded together with all others, by fold numbers in a column.
 
     python examples/late_targets.py
     python examples/late_targets.py --rows 2000
 
-Whether an order comes back is known a month later, so that the newest rows have no target.  `missing_target="keep"`
-encodes them by the rows that they see, knows their categories, and lets them count nowhere.  The folds are those of a
-splitter of scikit-learn, which looks at all rows at once; written into a column they serve a table in memory, files in
-chunks and Dask alike.
+Whether an order is returned is known only a month later, so the newest rows have no target.  With
+`missing_target="keep"` these rows are encoded from the rows that they see; their categories are known, but no encoding
+depends on them.  A splitter of scikit-learn makes the folds, and looks at all rows at once.  If the fold numbers are
+written into a column, they work for a table in memory, for files in chunks and for Dask.
 """
 
 import argparse
@@ -25,7 +25,7 @@ N_FOLDS = 5
 
 
 def made(n_rows: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Make orders of shops, of which some open late; and whether each came back, in the end."""
+    """Make orders of shops, some of which open late, and the final answer whether each order was returned."""
     random = np.random.default_rng(7)
     n_shops = max(n_rows // 20, 10)
     newest = np.arange(n_rows) / n_rows * n_shops
@@ -42,9 +42,9 @@ def made(n_rows: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def with_folds(orders: pd.DataFrame, known: np.ndarray) -> pd.DataFrame:
-    """Write the folds of a splitter into a column; rows without a target have a fold of their own, and see all others.
+    """Write the folds of a splitter into a column; rows without a target form one more fold, which sees all others.
 
-    No customer is in two folds, and each has its share of returns.
+    No customer is in two folds, and all folds have about the same share of returns.
     """
     fold = np.full(len(orders), N_FOLDS)
     rows = orders["returned"].notna().to_numpy().nonzero()[0]
@@ -55,7 +55,7 @@ def with_folds(orders: pd.DataFrame, known: np.ndarray) -> pd.DataFrame:
 
 
 def in_files(orders: pd.DataFrame, encoder: TargetEncoder) -> pd.DataFrame:
-    """Encode the same rows from a file into another."""
+    """Encode the same rows from one file into another."""
     with tempfile.TemporaryDirectory() as folder:
         source, destination = Path(folder, "orders.parquet"), Path(folder, "encoded.parquet")
         orders.to_parquet(source)
@@ -64,9 +64,9 @@ def in_files(orders: pd.DataFrame, encoder: TargetEncoder) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Print what is known of rows without a target, and how well a model predicts it."""
+    """Compare the encodings with those of known orders alone, and score a model on the orders without a target."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=40_000, help="orders, of which the last tenth is not known yet")
+    parser.add_argument("--rows", type=int, default=40_000, help="orders; the target of the last tenth is not known")
     n_rows = parser.parse_args().rows
     orders, in_the_end = made(n_rows)
     known = np.arange(n_rows) < 0.9 * n_rows

@@ -1,4 +1,4 @@
-"""Orders to codes to logistic regression: cuDF, gpu_encode and cuML on a GPU, scikit-learn elsewhere.
+"""From orders to encodings to logistic regression: cuDF, gpu_encode and cuML on a GPU, scikit-learn elsewhere.
 
 python examples/logistic_regression.py
 python examples/logistic_regression.py --frames polars --device cpu --rows 20000
@@ -13,7 +13,7 @@ from gpu_encode import TargetEncoder
 
 
 def scores(scheme: Any, options: Any, data: tuple[Any, Any, Any, Any]) -> tuple[float, float]:
-    """Encode by a scheme, train, and give the score on training rows and on new ones."""
+    """Encode by a scheme, train, and give the score on training rows and on new rows."""
     X, y, X_new, y_new = data
     encoder = TargetEncoder(columns=KEYS, smooth=10, cv=scheme, device=options.device)
     codes, new_codes = encoder.fit_transform(X, y), encoder.transform(X_new)
@@ -25,7 +25,7 @@ def scores(scheme: Any, options: Any, data: tuple[Any, Any, Any, Any]) -> tuple[
 
 
 def scaled(codes: Any) -> Any:
-    """Give the codes, which are shares already, and the price in hundreds: gradient descent likes like scales."""
+    """Give the encodings, which are shares, and the price in hundreds: gradient descent needs similar scales."""
     price = codes["price"] / 100
     return codes.with_columns(price) if hasattr(codes, "with_columns") else codes.assign(price=price)
 

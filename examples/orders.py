@@ -16,7 +16,7 @@ KEYS = ["shop", "customer", "city"]
 
 
 def arguments(text: str, rows: int = 200_000) -> argparse.Namespace:
-    """Read what every example is asked: which frames, how many rows, where to compute."""
+    """Read the options of every example: which frames, how many rows, where to compute."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     usual = "cudf" if has_gpu() and find_spec("cudf") else "pandas"
     parser.add_argument("--frames", choices=("cudf", "pandas", "polars"), default=usual)
@@ -26,7 +26,7 @@ def arguments(text: str, rows: int = 200_000) -> argparse.Namespace:
 
 
 def has_gpu() -> bool:
-    """Whether there is a GPU, and CuPy to ask for it."""
+    """Whether CuPy is installed and finds a GPU."""
     try:
         return bool(import_module("cupy").cuda.runtime.getDeviceCount())
     except (ImportError, RuntimeError):
@@ -36,8 +36,8 @@ def has_gpu() -> bool:
 def columns(n_rows: int) -> dict[str, np.ndarray]:
     """Make `n_rows` orders to train on and as many to test on, one after the other.
 
-    Shops (ten orders each) and cities differ in their rate of returns.  Customers (two orders each) do not, so a code
-    that seems to know them has seen the answer.
+    Shops (ten orders each) and cities differ in their rate of returns.  Customers (two orders each) do not, so an
+    encoding of customers that seems to predict returns has seen the answer.
     """
     random = np.random.default_rng(7)
     n_shops, n_customers, n = max(n_rows // 10, 1), max(n_rows // 2, 1), 2 * n_rows
@@ -55,7 +55,7 @@ def columns(n_rows: int) -> dict[str, np.ndarray]:
 
 
 def frames(library: str, n_rows: int) -> tuple[Any, Any, Any, Any]:
-    """Give training rows, their target, test rows, their target, as frames and series of a library."""
+    """Give training rows, their target, test rows and their target, as frames and series of a library."""
     if library == "cudf":
         table = import_module("cudf").from_pandas(import_module("pandas").DataFrame(columns(n_rows)))
     else:
@@ -66,7 +66,7 @@ def frames(library: str, n_rows: int) -> tuple[Any, Any, Any, Any]:
 
 
 def on_host(values: Any) -> np.ndarray:
-    """Give a NumPy array of a series, a frame or an array, wherever it lies."""
+    """Give a series, a frame or an array, on any device, as a NumPy array."""
     for method in ("to_numpy", "get"):
         if hasattr(values, method):
             return np.asarray(getattr(values, method)())
@@ -74,16 +74,16 @@ def on_host(values: Any) -> np.ndarray:
 
 
 def auc(target: Any, probability: Any) -> float:
-    """Area under the ROC curve; of two columns of probabilities the last is the one of returned orders."""
+    """Area under the ROC curve; if there are two columns of probabilities, the last one is for returned orders."""
     chances = on_host(probability)
     return float(roc_auc_score(on_host(target), chances[:, -1] if chances.ndim == 2 else chances))
 
 
 def compare_schemes(text: str, score: Callable[..., tuple[float, float]]) -> None:
-    """Print what `score(scheme, options, data)` gives on training rows and new ones, by folds and by greedy codes."""
+    """Print the results of `score(scheme, options, data)` on training rows and new rows, for folds and for Greedy."""
     options = arguments(text)
     data = frames(options.frames, options.rows)
-    # That greedy codes leak is what is shown here.
+    # The warning is expected: the example shows that greedy encodings leak.
     warnings.filterwarnings("ignore", "Greedy training encodings contain")
     for name, scheme in {"cross-fitted": KFold(5), "greedy": Greedy()}.items():
         train, test = score(scheme, options, data)

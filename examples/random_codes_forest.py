@@ -1,11 +1,12 @@
-"""A forest on random codes: each of several draws numbers the categories anew, and probabilities are averaged.
+"""A forest on random codes: categories are numbered at random several times, and probabilities are averaged.
 
     python examples/random_codes_forest.py
     python examples/random_codes_forest.py --rows 2000 --draws 10 --trees 10
 
-A tree splits numbers by a threshold, so that the order of the codes says which sets of categories it can part.  By
-value, or in one random order, it is the same for all trees; with `OrdinalEncoder(order="random", n_draws=B)` each
-column has B orders, T trees are grown on each, and their votes are averaged.  No target is read, so nothing can leak.
+A tree splits numbers at a threshold, so the order of the codes decides which sets of categories the tree can separate.
+If codes follow the values, or one random order, this order is the same for all trees.  With
+`OrdinalEncoder(order="random", n_draws=B)` each column has B orders; T trees are grown on each order, and their votes
+are averaged.  No target is read, so nothing can leak.
 """
 
 import argparse
@@ -34,7 +35,7 @@ class RandomCodesForest:
         self.draws, self.trees, self.random_state = draws, trees, random_state
 
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> "RandomCodesForest":
-        """Draw the codes, and grow the trees of each draw on its own."""
+        """Draw the codes, and grow a forest for each draw."""
         # A category that is new to a column has no code: it stands before all others.
         self.encoder = OrdinalEncoder(
             order="random",
@@ -60,7 +61,7 @@ class RandomCodesForest:
 
 
 def made(n_rows: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Make rows of five columns of categories, each with an effect of its own, in no order."""
+    """Make rows with five columns of categories; each category has a random effect."""
     random = np.random.default_rng(17)
     odds, columns = np.zeros(n_rows), {}
     for number, size in enumerate((6, 12, 25, 50, 100)):
@@ -71,7 +72,7 @@ def made(n_rows: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def main() -> None:
-    """Print the scores of one draw, as often as there are draws, and of all together; the same number of trees each."""
+    """Print the scores of a forest on one draw, for each draw, and on all draws together, with equally many trees."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=4000, help="rows to train on; as many are made to test on")
     parser.add_argument("--draws", type=int, default=20, help="B, orders of the categories")

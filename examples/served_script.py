@@ -1,10 +1,10 @@
-"""A script that knows nothing of this library, before and after `gpu_encode.accel` serves it: the same numbers, sooner.
+"""A script that does not use this library, without and with `gpu_encode.accel`: the same numbers in less time.
 
     python examples/served_script.py
     python examples/served_script.py --rows 30000
 
-`script` could be any program with encoders of scikit-learn and category_encoders; here it runs as it is, then with
-their calls served.  Of a program of its own, `python -m gpu_encode.accel --report program.py` does the same.
+`script` could be any program with encoders of scikit-learn and category_encoders.  Here it runs twice, unchanged: first
+by itself, then with its calls served.  For a separate program, use `python -m gpu_encode.accel --report program.py`.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ENCODERS = {
 
 
 def script(X: pd.DataFrame, y: pd.Series) -> tuple[list[float], list[np.ndarray]]:
-    """Encode the rows by each encoder; gives the seconds and the encodings."""
+    """Encode the rows with each encoder; give the seconds and the encodings."""
     seconds, encodings = [], []
     for make in ENCODERS.values():
         start = perf_counter()
@@ -39,7 +39,7 @@ def script(X: pd.DataFrame, y: pd.Series) -> tuple[list[float], list[np.ndarray]
 
 
 def made(n_rows: int) -> tuple[pd.DataFrame, pd.Series]:
-    """Make rows of two columns of text, of a thousand values each, and a target."""
+    """Make rows with two columns of text, of a thousand values each, and a target."""
     random = np.random.default_rng(0)
     names = np.array([f"value {number}" for number in range(1000)])
     X = pd.DataFrame({"shop": names[random.integers(0, 1000, n_rows)], "item": names[random.integers(0, 1000, n_rows)]})
@@ -47,7 +47,7 @@ def made(n_rows: int) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def main() -> None:
-    """Run the script twice; print its times, whether the numbers are the same, and who served its calls."""
+    """Run the script twice; print its times, whether the numbers are the same, and which library served its calls."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=300_000, help="rows to encode")
     X, y = made(parser.parse_args().rows)

@@ -1,10 +1,10 @@
-"""Orders to codes to gradient boosted trees, without leaving the GPU: cuDF, gpu_encode, XGBoost.
+"""From orders to encodings to gradient boosted trees, without leaving the GPU: cuDF, gpu_encode, XGBoost.
 
     python examples/xgboost_on_gpu.py
     python examples/xgboost_on_gpu.py --frames pandas --device cpu --rows 20000
 
-It trains twice, on cross-fitted codes and on greedy ones.  The greedy codes of a training row contain its own target:
-their training score is the better one, and new rows show what it is worth.
+It trains twice, on cross-fitted and on greedy encodings.  Greedy encodings of a training row contain its own target, so
+their training score is higher; the score on new rows shows that this gain is not real.
 """
 
 from typing import Any
@@ -16,10 +16,10 @@ from gpu_encode import TargetEncoder
 
 
 def scores(scheme: Any, options: Any, data: tuple[Any, Any, Any, Any]) -> tuple[float, float]:
-    """Encode by a scheme, train, and give the score on training rows and on new ones."""
+    """Encode by a scheme, train, and give the score on training rows and on new rows."""
     X, y, X_new, y_new = data
     encoder = TargetEncoder(columns=KEYS, smooth=10, cv=scheme, device=options.device, dtype="float32")
-    codes = encoder.fit_transform(X, y)  # of X's kind, and where X is
+    codes = encoder.fit_transform(X, y)  # of the kind of X, on the device of X
     model = XGBClassifier(n_estimators=100, max_depth=6, learning_rate=0.1, device=encoder.device_)
     model.fit(codes, y)
     return auc(y, model.predict_proba(codes)), auc(y_new, model.predict_proba(encoder.transform(X_new)))

@@ -8,23 +8,23 @@
 Encoders of one column or joint key at a time
     TargetEncoder             shrunk mean of the target
     CatBoostEncoder           ratios with priors, in a random order of the rows
-    ImpactEncoder             impact on the target, spread of its rows, how common it is
+    ImpactEncoder             impact on the target, spread of its rows, share of rows
     WeightOfEvidenceEncoder   log ratio of the shares of both labels
     StatisticEncoder          statistics of the target, or of other columns
     GradientEncoder           gradients and hessians, as LightGBM orders categories
-    CountEncoder              how often it occurs
+    CountEncoder              how often a category occurs
     OrdinalEncoder            an integer, by value, frequency, mean of the target or at random
     OneHotEncoder             a column of zeros and ones for each category
     HashingEncoder            a hash of the value
-    ClusterEncoder            the cluster of alike categories
+    ClusterEncoder            the cluster of similar categories
 
 Encoders of several columns together
-    CooccurrenceEncoder       which categories of other columns stand in its rows
+    CooccurrenceEncoder       which categories of other columns occur in the same rows
     SpectralEncoder           singular vectors of the one-hot matrix
     FactorizationEncoder      products of factors, fitted to the target
-    ProximityEncoder          votes of rows that agree
+    ProximityEncoder          votes of training rows that agree with the row
 
-Schemes, what `cv` takes: who may look at whom in training
+Schemes, values of `cv`: which rows a training row may see
     KFold, GroupKFold         other folds: of random rows, of values, of groups
     TimeFolds                 earlier folds, by age if asked for
     LeaveOneOut               all other rows
@@ -32,25 +32,25 @@ Schemes, what `cv` takes: who may look at whom in training
     Holdout                   a calibration subset
     Greedy                    all rows: leaks, and warns of it
 
-Smoothings, what `smooth` takes: how a mean is drawn to the prior
+Smoothings, values of `smooth`: how a mean is shrunk towards the prior
     MEstimate, Sigmoid        by the number of rows
     EmpiricalBayes            by the variance of the category ("auto")
     JamesStein                one weight for all categories
     PartialPooling, GLMM      by a model of categories and rows
 
-Hierarchies, what `hierarchy` takes: coarser categories as priors
+Hierarchies, values of `hierarchy`: coarser categories as priors
     Prefixes, Parts, Bits     of text, of separated text, of integers and addresses
 
 Estimators
     VoteClassifier, VoteRegressor                           encodings as votes
-    ProximityClassifier, ProximityRegressor                 votes of rows that agree
+    ProximityClassifier, ProximityRegressor                 votes of training rows
     ConvexBlend                                             shares of several models' predictions
     OrderedBoostingClassifier, OrderedBoostingRegressor     a reference of ordered boosting
 
 Functions
     encode_dataset, transform_dataset   files of any size
-    leak_report                         whether training encodings tell the target of their rows, tried out
-    drift_dataset                       files of new rows beside those of training
+    leak_report                         a test whether training encodings reveal the target of their rows
+    drift_dataset                       comparison of new rows in files with the training rows
     cross_val_transform                 encodings for nested cross-validation, fold by fold
     tune                                smoothings, priors and folds, by held-out likelihood
     choose_interactions, interactions   conjunctions of columns: chosen, or all of them
@@ -62,8 +62,8 @@ Others
     MergeableStatistic        a statistic of your own for StatisticEncoder
     LeakWarning, UnseenWarning
 
-Beside Python: the command `gpu-encode` (``python -m gpu_encode``); `gpu_encode.accel`, which serves scikit-learn's
-encoders without a change of code; and `gpu_encode.plots`, pictures.
+There are also the command `gpu-encode` (``python -m gpu_encode``), `gpu_encode.accel`, which serves scikit-learn's
+encoders without a change of code, and `gpu_encode.plots` for pictures.
 """
 
 from importlib import import_module

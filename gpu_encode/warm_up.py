@@ -1,4 +1,4 @@
-"""Calls that have every kernel compiled: what the process in the background, and ``gpu-encode warm-up``, run."""
+"""Calls that need every kernel: the process in the background, and ``gpu-encode warm-up``, run them to compile all."""
 
 import gc
 import warnings
@@ -22,9 +22,9 @@ from gpu_encode.schemes.folds import Holdout, KFold
 from gpu_encode.schemes.orders import LeaveOneOut, Ordered
 from gpu_encode.seam.ops import COMPILED, STRINGS, load, use_backend
 
-# Guests that have kernels of their own name the calls that need them.
+# Guests with kernels of their own; the module `warm_up` of each has the calls that need them.
 GUESTS = ("methods", "study")
-# As many as two threads share, so that what joins their work is compiled, too.
+# So many rows that two threads share them: then the kernels that join the work of threads are compiled, too.
 N_ROWS = 70_000
 
 Call = Callable[[], Any]
@@ -41,14 +41,14 @@ def calls() -> Iterator[Call]:
         for y in targets:
             yield partial(fit_and_encode, TargetEncoder(), table, y)
     yield from (partial(TargetEncoder().fit, keys, y) for y in targets)
-    # Few rows have their fold numbers written down.
+    # For few rows, fold numbers are stored in an array.
     yield partial(fit_and_encode, TargetEncoder(), keys[:5000], targets[0][:5000])
     for scheme in (KFold(), Ordered(), Ordered(shuffle=False), LeaveOneOut()):
         for y in targets:
             for weight in (None, weights):
                 for smooth in ("auto", 10.0):
                     yield partial(fit_and_encode, TargetEncoder(cv=scheme, smooth=smooth), keys, y, weight)
-    # Numbers that do not begin at zero, that leave some out, that a sample does not tell of, that hardly repeat.
+    # Numbers that do not begin at zero; with gaps; with one beyond the range of a sample; and nearly all different.
     spread, late = keys * 3 + 1000, np.where(np.arange(N_ROWS) == 1, 9000, labels).reshape(-1, 1)
     for table in (keys + 1000, spread, late, random.random((N_ROWS, 1))):
         yield partial(fit_and_encode, TargetEncoder(), table, targets[0])
@@ -73,7 +73,7 @@ def calls() -> Iterator[Call]:
 
 
 def many_keys(targets: Sequence[Any]) -> Iterator[Call]:
-    """Give calls that encode many keys together, of columns whose codes take one byte, or four."""
+    """Give calls that encode many keys together; codes of the columns take one byte, or four."""
     sizes = 100, 1000, N_ROWS
     tables = [np.column_stack([np.arange(N_ROWS) % size for size in (first, *range(2, 9))]) for first in sizes]
     keys = [*range(8), (0, 1), *combinations(range(1, 8), 2)]
@@ -85,18 +85,18 @@ def many_keys(targets: Sequence[Any]) -> Iterator[Call]:
 
 
 def fit_and_encode(encoder: Any, table: Any, y: Any = None, weight: Any = None) -> None:
-    """Encode training rows, and then the same ones as new rows."""
+    """Encode training rows, and then the same rows as new rows."""
     encoder.fit_transform(table, y, sample_weight=weight)
     encoder.transform(table)
 
 
 def compile_all(tell: Callable[[int, int], object] | None = None) -> bool:
-    """Make every call, and say on disk that all is compiled; says whether the disk took it.
+    """Make every call, and mark on disk that all kernels are compiled; return whether the disk could store them.
 
     Parameters
     ----------
     tell : callable, optional
-        Called with how many calls are made, and how many there are.
+        Called with the number of calls made so far, and the number of all calls.
 
     Examples
     --------
@@ -121,13 +121,13 @@ def compile_all(tell: Callable[[int, int], object] | None = None) -> bool:
 
 @contextmanager
 def compiling() -> Iterator[Any]:
-    """Let every call need kernels, also those that join the work of two threads; gives what counts them."""
+    """Let every call use kernels, on two threads; give the cache that counts the compiled kernels."""
     threads, _ = load(f"{COMPILED}.threads"), load(STRINGS)
     thresholds = gc.get_threshold()
     with use_backend("compiled"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         threads.set_threads(2)
-        # What numba makes stays: to look for what does not takes a tenth of the time.
+        # Objects of numba stay in memory; the garbage collector would search them in vain, for a tenth of the time.
         gc.set_threshold(100_000, 20, 100)
         try:
             yield load(f"{COMPILED}.kernel_files").KernelCache

@@ -1,1 +1,1 @@
-"""Studies: what was measured once to decide something, each with its command; CI does not run them."""
+"""Studies: measurements that were made once to decide something, each with its command; CI does not run them."""

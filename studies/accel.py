@@ -1,9 +1,9 @@
-"""What does a script gain that knows nothing of this library? Others' encoders, before `install` and after.
+"""What does an unchanged script gain? Encoders of other libraries, before and after `install`.
 
     python -m studies.accel [--of scikit-learn|category_encoders] [--rows 1e4,1e5,1e6] [--out FILE]
 
-Each time is the least of several calls of one process, before and after in turns; the numbers of both are compared.
-Rows below which scikit-learn is quicker set `FEWEST_ROWS` in gpu_encode/serve/accel/settings.py.
+Each time is the least of several calls in one process, before and after in turns; the numbers of both are compared.
+`FEWEST_ROWS` in gpu_encode/serve/accel/settings.py is the number of rows below which scikit-learn is faster.
 """
 
 import argparse
@@ -26,7 +26,7 @@ HEADER = "| rows | table | call | {}, ms | served, ms | times |\n|---:|---|---|-
 
 
 def draw_tables(n_rows: int) -> dict[str, Any]:
-    """Draw four columns of a thousand values in all kinds of tables, and one of many whole numbers."""
+    """Draw four columns of a thousand values in all kinds of tables, and one column of many whole numbers."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, min(N_VALUES, n_rows // 10), (n_rows, N_COLUMNS))
     text = np.array([f"value {number}" for number in range(N_VALUES)], dtype=object)[codes]
@@ -42,7 +42,7 @@ def draw_tables(n_rows: int) -> dict[str, Any]:
 
 
 def works(X: Any, n_rows: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Give the calls that are timed, each with its name."""
+    """Yield the timed calls, each with its name."""
     rng = np.random.default_rng(1)
     price = rng.normal(size=n_rows)
     folds, strata = KFold(5, shuffle=True, random_state=0), StratifiedKFold(5, shuffle=True, random_state=0)
@@ -56,7 +56,7 @@ def works(X: Any, n_rows: int) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def works_of_category_encoders(X: Any, n_rows: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Give the calls of category_encoders that are timed, on frames of pandas."""
+    """Yield the timed calls of category_encoders, on frames of pandas."""
     import category_encoders
 
     if not isinstance(X, pd.DataFrame):
@@ -70,7 +70,7 @@ def works_of_category_encoders(X: Any, n_rows: int) -> Iterator[tuple[str, Calla
 
 
 def time_both(call: Callable[[], Any]) -> tuple[float, float]:
-    """Give the milliseconds of the library itself and of a served call, whose numbers have to be the same."""
+    """Give the milliseconds of a call by its own library and of a served call; their numbers must be equal."""
     times: tuple[list[float], list[float]] = ([], [])
     answers: list[Any] = [None, None]
     start = perf_counter()
@@ -88,7 +88,7 @@ def time_both(call: Callable[[], Any]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print, and write where asked, a table of times."""
+    """Print a table of times, and write it to a file if the user names one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--of", choices=("scikit-learn", "category_encoders"), default="scikit-learn")
     parser.add_argument("--rows", default="1e4,1e5,1e6", help="numbers of rows")

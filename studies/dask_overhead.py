@@ -1,9 +1,9 @@
-"""What does Dask cost beside the direct call? The same rows whole, and in partitions that lie where they are encoded.
+"""What does Dask cost, compared with the direct call? The same rows as one frame, and in partitions on the workers.
 
     python -m studies.dask_overhead [--rows 1e7] [--partitions 16] [--contenders direct,threads] [--quick]
 
-A time is that of what is learned and of all training encodings, which have to be those of the direct call, bit for bit.
-With ten rows in a partition it is what partitions cost, whatever is in them.
+A time includes the fit and all training encodings, which must have the bits of the direct call.  With ten rows in a
+partition, it is the cost of the partitions themselves.
 """
 
 import sys
@@ -29,7 +29,7 @@ N_SHOPS = 100_000
 
 
 def draw_partition(number: int, n_rows: int) -> pd.DataFrame:
-    """Rows of one partition: a key of numbers, a key of text, and a real target."""
+    """Make the rows of one partition: a key of numbers, a key of text, and a real target."""
     rng = np.random.default_rng(number)
     cities = np.array([f"city {each:04d}" for each in range(1000)], dtype=object)
     columns = {"shop": rng.zipf(1.2, n_rows) % N_SHOPS, "city": cities[rng.integers(0, len(cities), n_rows)]}
@@ -37,7 +37,7 @@ def draw_partition(number: int, n_rows: int) -> pd.DataFrame:
 
 
 def encode(frame: Any) -> Any:
-    """Training encodings of five folds; lazy ones of a lazy frame."""
+    """Give training encodings of five folds; they are lazy if the frame is lazy."""
     return TargetEncoder(cv=KFold(5), smooth=10.0, device="cpu").fit_transform(frame[KEYS], frame["sold"])
 
 
@@ -49,10 +49,10 @@ class Left:
 
 
 class Collected(Answer):
-    """Encodings that are expected of partitions."""
+    """The expected encodings, compared with encodings in partitions."""
 
     def verdict(self, given: Any) -> Verdict:
-        """Say what is wrong with encodings, wherever they lie."""
+        """Give the fault of encodings, in one frame or in partitions."""
         return super().verdict(given.lazy.compute() if isinstance(given, Left) else given)
 
 
@@ -64,7 +64,7 @@ def open_frame(_: Path, cell: Cell, first: int | None = None) -> tuple[Cell, pd.
 
 
 def prepare(rows: tuple[Cell, pd.DataFrame], scheduler: str) -> Prepared:
-    """The direct call, or a scheduler."""
+    """Prepare the direct call, or a scheduler."""
     cell, whole = rows
     expected = Collected.of(encode(whole), 0.0)
     if scheduler == "direct":

@@ -3,8 +3,9 @@
     python -m studies.interactions cost [--rows 1e5,1e6]
     python -m studies.interactions choice FILE.parquet:TARGET:COLUMN,COLUMN,... [...] [--sample 20000]
 
-A time is the least of nine, wall clock and processor (all threads): a conjunction that is joined, summed and scored by
-all rows, a conjunction that is looked at in a sample, and one fused `TargetEncoder.fit_transform` of the same key.
+Times are the least of nine, by the wall clock and by the processor (all threads).  They are those of a conjunction that
+is joined, summed and scored by all rows, of a conjunction that is tested in a sample, and of one fused
+`TargetEncoder.fit_transform` of the same key.
 """
 
 import argparse
@@ -28,7 +29,7 @@ SIZES = (25, 300, 1000)
 
 
 def least(call: Callable[[], Any], calls: int = 9) -> tuple[float, float]:
-    """Milliseconds of the quickest call, by the wall and by the processor."""
+    """Give the milliseconds of the fastest call, in wall-clock time and in processor time."""
     call()
     times = []
     for _ in range(calls):
@@ -39,7 +40,7 @@ def least(call: Callable[[], Any], calls: int = 9) -> tuple[float, float]:
 
 
 def cost(n_rows: int, size: int, kind: str) -> str:
-    """Time a conjunction of two columns of so many values each."""
+    """Time a conjunction of two columns with this number of values each."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, size, (n_rows, 2))
     signal = rng.normal(size=(size, size))[X[:, 0], X[:, 1]]
@@ -59,7 +60,7 @@ def cost(n_rows: int, size: int, kind: str) -> str:
 
     def score() -> None:
         scorer.keys.forget()
-        # A copy of the state, of which no sums are known.
+        # A copy of the state, for which no sums are cached.
         assert search.measure(replace(state), (0, 1)) is not None
 
     def look() -> None:
@@ -75,7 +76,7 @@ def cost(n_rows: int, size: int, kind: str) -> str:
 
 
 def choose(given: str, sample: int) -> str:
-    """Choose by a sample and by all rows, in both ways, and say what came of it."""
+    """Choose by a sample and by all rows, with both kinds of search, and give the lines with the results."""
     path, target, columns = given.split(":")
     frame = pd.read_parquet(path).dropna(subset=[target])
     X, y = frame[columns.split(",")].astype(str), frame[target]

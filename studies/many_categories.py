@@ -5,11 +5,11 @@
     python -m studies.many_categories dask --folder /mnt/large --limit 2GiB
     python -m studies.many_categories spark --folder /mnt/large
 
-The first writes rows of one text key, a target of two classes, and a number by which `KFold` knows its folds.  Each of
-the others writes training encodings to a folder of its own, and prints seconds, the most memory of any process, and a
-hash of all encodings in the order of the rows: it has to be the same for all.  `--limit` is `memory_limit` of files and
-of each of two workers of Dask, what Spark's driver has, in whose process its two threads work (it comes with 1 GiB),
-and what Ray's object store has.
+The first command writes rows with one text key, a target of two classes, and a number from which `KFold` computes
+folds.  Each of the others writes training encodings to a folder of its own.  It prints seconds, the most memory of any
+process, and a hash of all encodings in the order of the rows, which must be the same for all.  `--limit` is the
+`memory_limit` of files and of each of two workers of Dask; the memory of Spark's driver, in whose process the two
+threads work (1 GiB by default); and the memory of Ray's object store.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from gpu_encode import KFold, TargetEncoder, encode_dataset
 
 
 def make_encoder() -> TargetEncoder:
-    """Give the encoder that all of them learn."""
+    """Make the encoder that all ways fit."""
     return TargetEncoder(columns=["customer"], cv=KFold(5, by="visit"), smooth=10.0, device="cpu")
 
 
@@ -53,13 +53,13 @@ def write_rows(folder: Path, n_rows: int, n_categories: int, rows_a_file: int = 
 
 
 def encode_files(source: Path, destination: Path, limit: str, tables: Any) -> None:
-    """Encode by `encode_dataset`."""
+    """Encode with `encode_dataset`."""
     done = encode_dataset(source, f"{destination}/", make_encoder(), target="bought", memory_limit=limit, tables=tables)
     print(done)
 
 
 def encode_in_dask(source: Path, destination: Path, limit: str) -> None:
-    """Encode on two workers."""
+    """Encode with Dask on two workers."""
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
@@ -74,7 +74,7 @@ def encode_in_dask(source: Path, destination: Path, limit: str) -> None:
 
 
 def encode_in_spark(source: Path, destination: Path, limit: str) -> None:
-    """Encode in a process of Spark with two threads."""
+    """Encode with Spark, in a process with two threads."""
     from pyspark.sql import SparkSession
 
     from gpu_encode.scale.engines import DistributedEncoder
@@ -88,7 +88,7 @@ def encode_in_spark(source: Path, destination: Path, limit: str) -> None:
 
 
 def encode_in_ray(source: Path, destination: Path, limit: str) -> None:
-    """Encode on two processors."""
+    """Encode with Ray on two processors."""
     import ray
     from dask.utils import parse_bytes
 
@@ -111,7 +111,7 @@ CONTENDERS: dict[str, Callable[[Path, Path, str], None]] = {
 
 
 def digest(destination: Path) -> str:
-    """Give a hash of all encodings, by the number of the row."""
+    """Give a hash of all encodings in the order of the row numbers."""
     found = pyarrow.dataset.dataset(destination, format="parquet")
     encodings = np.full(found.count_rows(), np.nan)
     for batch in found.to_batches(columns=["visit", "customer"]):
@@ -121,14 +121,14 @@ def digest(destination: Path) -> str:
 
 
 class Watch(threading.Thread):
-    """Notes the most bytes that this process and each of those below it ever had resident, by their programs."""
+    """Records the most resident bytes of this process and of each of its child processes, by program."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.most: dict[str, int] = {}
 
     def run(self) -> None:
-        """Look twice a second."""
+        """Read the memory twice a second."""
         while True:
             own = psutil.Process()
             for process in [own, *own.children(recursive=True)]:
@@ -141,7 +141,7 @@ class Watch(threading.Thread):
 
 
 def encode(what: str, folder: Path, limit: str) -> dict[str, Any]:
-    """Encode the rows of a folder in one way, and give what is printed of it."""
+    """Encode the rows of a folder in one way, and give the figures to print."""
     watch, start, destination = Watch(), time.perf_counter(), folder / what
     watch.start()
     CONTENDERS[what](folder / "rows", destination, limit)

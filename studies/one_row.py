@@ -2,8 +2,8 @@
 
     python -m studies.one_row [--rows 1,10,100,1000] [--seconds 0.5] [--out FILE]
 
-Five columns of text with 200 categories each, one encoding a column.  Contenders take turns; a time is the least of its
-turns, of the processor (other processes may run beside it), and each has the answers of `transform`.
+There are five columns of text with 200 categories each, and one encoding for each column.  Contenders take turns.  A
+time is the least processor time of all turns.  Each contender gives the answers of `transform`.
 """
 
 import argparse
@@ -34,7 +34,7 @@ Calls = dict[str, Callable[[], Any]]
 
 
 def draw() -> tuple[pd.DataFrame, np.ndarray]:
-    """Give the rows that are learned from."""
+    """Draw the training rows."""
     random = np.random.default_rng(0)
     texts = np.array([f"value {number}" for number in range(N_VALUES)], object)
     X = pd.DataFrame({name: texts[random.integers(0, N_VALUES, N_TRAINING)] for name in NAMES}, dtype=object)
@@ -42,7 +42,7 @@ def draw() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def contenders(X: pd.DataFrame, y: np.ndarray) -> Callable[[int], Calls]:
-    """Fit what is compared; gives the calls on the first rows."""
+    """Fit all contenders; give a function that makes their calls on the first rows."""
     ours, bare = TargetEncoder().fit(X, y), TargetEncoder().fit(X.to_numpy(), y)
     encode = ours.row_encoder()
     theirs = SklearnEncoder(target_type="binary").fit(X, y)
@@ -80,7 +80,7 @@ def contenders(X: pd.DataFrame, y: np.ndarray) -> Callable[[int], Calls]:
 
 
 def of_feature_engine(X: pd.DataFrame, y: np.ndarray) -> dict[str, Callable[[pd.DataFrame], Any]]:
-    """Fit feature-engine's encoder, where it is installed."""
+    """Fit feature-engine's encoder, if it is installed."""
     if find_spec("feature_engine") is None:
         return {}
     from feature_engine.encoding import MeanEncoder
@@ -91,21 +91,21 @@ def of_feature_engine(X: pd.DataFrame, y: np.ndarray) -> dict[str, Callable[[pd.
 
 
 def session_of(model: Any) -> Any:
-    """Give what runs a graph on one thread, as the others do."""
+    """Make a session that runs a graph on one thread, as the others do."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     return onnxruntime.InferenceSession(model.SerializeToString(), options)
 
 
 def check(calls: Calls) -> None:
-    """Refuse to time ours unless all of it gives one answer."""
+    """Raise an error unless all our contenders give the same answer."""
     answers = {name: np.atleast_2d(np.asarray(call())) for name, call in calls.items() if "`" in name}
     if wrong := [name for name, answer in answers.items() if not np.array_equal(answer, answers["`transform`, NumPy"])]:
         raise SystemExit(f"wrong: {wrong}")
 
 
 def time_all(calls: Calls, seconds: float) -> dict[str, float]:
-    """Give the microseconds of the fastest turn of each."""
+    """Give the microseconds of the fastest turn of each contender."""
     times, repeats = {}, {}
     for name, call in calls.items():
         begun = process_time()
@@ -123,7 +123,7 @@ def time_all(calls: Calls, seconds: float) -> dict[str, float]:
 
 
 def weigh() -> list[str]:
-    """Say how many bytes a row encoder holds beside its encoder, by category."""
+    """Write how many bytes a row encoder takes in addition to its encoder, for each category."""
     lines, number = [], 100_000
     whole = np.arange(number)
     for named, X in {
@@ -144,7 +144,7 @@ def weigh() -> list[str]:
 
 
 def main() -> None:
-    """Print, and write where asked, tables of times and bytes."""
+    """Print tables of times and bytes, and write them to a file if the user names one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default="1,10,100,1000", help="numbers of rows")
     parser.add_argument("--seconds", type=float, default=0.5, help="time of each contender")

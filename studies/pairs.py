@@ -1,11 +1,11 @@
-"""What do pairs and triples of columns add, told by rows that had no part in choosing, encoding or training?
+"""What do pairs and triples of columns add, measured on rows that had no part in choosing, encoding or training?
 
     python -m studies.pairs adult.parquet income workclass,education,occupation,... [--order 3] [--top 20] [--folds 5]
 
-Keys are the columns alone, all their conjunctions, and the conjunctions that `choose_interactions` keeps in the
-training rows of each outer fold. `cross_val_transform` encodes each of them; boosted trees and a linear model are
-fitted to the training encodings, and scored by the area under the ROC curve of the outer fold. The gain over single
-columns is that of the same folds, with its standard error over folds.
+Three choices of keys are compared: the columns alone, all their conjunctions, and the conjunctions that
+`choose_interactions` keeps in the training rows of each outer fold. `cross_val_transform` encodes each choice; boosted
+trees and a linear model are fitted to the training encodings, and scored by the area under the ROC curve of the outer
+fold. The gain over single columns is computed on the same folds, with its standard error over folds.
 """
 
 import argparse

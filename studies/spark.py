@@ -1,4 +1,4 @@
-"""What do training encodings cost in Spark, beside what it offers itself?
+"""What do training encodings cost in Spark, compared with Spark's own functions?
 
     python -m studies.spark [--rows 1e6] [--categories 100000] [--columns 4] [--contenders broadcast] [--quick]
 
@@ -29,12 +29,12 @@ from benchmarks.harness.program import main
 from gpu_encode import KFold, MEstimate, TargetEncoder
 
 N_FOLDS, SMOOTH = 5, 10.0
-# As `KFold(by=)` has it: see its docstring.
+# The seed of `KFold(by=)`: see its docstring.
 FOLD = f"pmod(xxhash64(visit), {N_FOLDS})"
 
 
 def write_rows(root: Path, cell: Cell) -> Path:
-    """Write the rows of a cell, in as many files as there are threads."""
+    """Write the rows of a cell, one file for each thread."""
     rows, categories, columns = cell["rows"], cell["categories"], cell["columns"]
     folder = root / f"spark-{rows}-{categories}-{columns}"
     if not folder.exists():
@@ -48,40 +48,40 @@ def write_rows(root: Path, cell: Cell) -> Path:
 
 
 def open_rows(folder: Path, _: Cell, __: int | None = None) -> Path:
-    """Give the folder: Spark reads it in each call."""
+    """Give the folder, which Spark reads in each call."""
     return folder
 
 
 def keys_of(names: Iterable[str]) -> list[str]:
-    """Give the columns that are encoded."""
+    """List the encoded columns."""
     return [name for name in names if name.startswith("key")]
 
 
 def make_encoder(names: Iterable[str]) -> TargetEncoder:
-    """Give the encoder whose encodings are asked for."""
+    """Make the encoder."""
     cv = KFold(N_FOLDS, by="visit", random_state=42)
     return TargetEncoder(columns=keys_of(names), cv=cv, smooth=MEstimate(SMOOTH), device="cpu")
 
 
 def broadcast(rows: Any) -> Any:
-    """Ours, with all categories in one process."""
+    """Encode with ours, with all categories in one process."""
     return make_encoder(rows.columns).fit_transform(rows, "bought")
 
 
 def shuffle(rows: Any) -> Any:
-    """Ours, with the categories left in Spark."""
+    """Encode with ours, with the categories left in Spark."""
     from gpu_encode.scale.engines import DistributedEncoder
 
     return DistributedEncoder(make_encoder(rows.columns), tables="shuffle").fit_transform(rows, "bought")
 
 
 def smoothed(total: str, number: str) -> str:
-    """Give the mean in SQL, drawn to that of the rows that a fold may see."""
+    """Write in SQL the mean, shrunk towards the mean of the rows that a fold may see."""
     return f"({total} + {SMOOTH} * prior) / ({number} + {SMOOTH})"
 
 
 def with_priors(rows: Any) -> Any:
-    """Give rows with their fold, and the mean of the target over the others."""
+    """Give rows with their fold, and the mean of the target over the other folds."""
     folded = rows.selectExpr("*", f"{FOLD} as fold")
     summed = sum_by(folded, ["fold"], s="sum(bought)", n="count(1)")
     of_all = summed.selectExpr("fold", "(sum(s) over () - s) / (sum(n) over () - n) as prior")
@@ -94,7 +94,7 @@ def sum_by(rows: Any, keys: list[str], **sums: str) -> Any:
 
 
 def window(rows: Any) -> Any:
-    """Sum over the rows of a category, less those of its own fold."""
+    """Encode with window sums over the rows of a category, minus those of the row's own fold."""
     made = with_priors(rows)
     for key in keys_of(rows.columns):
         over, own = f"over (partition by {key})", f"over (partition by {key}, fold)"
@@ -105,7 +105,7 @@ def window(rows: Any) -> Any:
 
 
 def by_hand(rows: Any) -> Any:
-    """Sum by category and fold, then by category, and join both to rows."""
+    """Encode with sums by category and fold and sums by category, both joined to the rows."""
     made = folded = with_priors(rows)
     for key in keys_of(rows.columns):
         own = sum_by(folded, [key, "fold"], own_s="sum(bought)", own_n="count(1)")
@@ -117,7 +117,7 @@ def by_hand(rows: Any) -> Any:
 
 
 def ml(rows: Any) -> Any:
-    """Encode with what Spark offers."""
+    """Encode with Spark's own encoder."""
     from pyspark.ml.feature import TargetEncoder as Encoder
 
     keys = keys_of(rows.columns)
@@ -129,28 +129,28 @@ def ml(rows: Any) -> Any:
 
 
 def expression(text: str) -> Any:
-    """Give a column by its SQL."""
+    """Make a column from its SQL."""
     from pyspark.sql import functions
 
     return functions.expr(text)
 
 
 class Collected(Answer):
-    """Encodings in the order of the rows."""
+    """The expected encodings, in the order of the rows."""
 
     def verdict(self, given: Any) -> Verdict:
-        """Collect them, and say what is wrong."""
+        """Collect encodings, and give their fault."""
         return super().verdict(in_order(given.toArrow()))
 
 
 def in_order(encodings: Any) -> Any:
-    """Give a matrix of encodings, by the number of the row."""
+    """Give a matrix of encodings, sorted by row number."""
     ordered = encodings.sort_by("visit")
     return np.column_stack([ordered[key].to_numpy() for key in sorted(keys_of(ordered.column_names))])
 
 
 def prepare(folder: Path, encode: Callable[[Any], Any]) -> Prepared:
-    """Begin a session."""
+    """Start a session, and prepare a way to encode."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

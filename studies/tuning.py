@@ -1,4 +1,4 @@
-"""What does a grid of smoothings cost beside one fit_transform? `tune` sums the rows once, whatever the grid.
+"""What does a grid of smoothings cost, compared with one fit_transform? `tune` sums the rows once for any grid.
 
 python -m studies.tuning [--rows 1e6] [--categories 100,1e5] [--quick]
 """
@@ -20,7 +20,7 @@ from gpu_encode.study.tuning.candidates import default_smoothings
 
 
 def prepare(rows: Rows, smoothings: int | None) -> Prepared:
-    """One `fit_transform`, or `tune` with so many smoothings (0: the usual ones)."""
+    """Prepare one `fit_transform`, or `tune` with this number of smoothings (0: the usual ones)."""
     X, y = rows.matrix, rows.target
     encoder = TargetEncoder(cv=KFold(5), smooth=SMOOTH, target_type=rows.kind, device="cpu")
     if smoothings is None:

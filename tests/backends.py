@@ -1,6 +1,6 @@
-"""Which backends the suites run on: OPS_BACKENDS names them, with commas; one that is named and cannot run fails.
+"""The backends of the suites: OPS_BACKENDS names them, separated by commas; if one cannot run, the tests fail.
 
-"numpy", "compiled-1" (its number of threads), "cuda-simulator", "cuda".
+Names are "numpy", "compiled-1" (1 is the number of threads), "cuda-simulator" and "cuda".
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The same to the last bit: encodings, and what an encoder has learned."""
+"""Comparisons to the last bit: of encodings, and of everything that an encoder has learned."""
 
 from typing import Any
 

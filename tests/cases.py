@@ -1,6 +1,6 @@
 """Schemes and smoothings that the suites share, each under one name.
 
-Encoders do not change them, so that one of each serves all tests.
+Encoders do not change these objects, so all tests can share them.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""scikit-learn's checks of any estimator, as one test of each estimator."""
+"""scikit-learn's checks of estimators, as one test for each estimator."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
 """The definitions, in plain loops over exact arithmetic.
 
-Every sum is an int or a Fraction, so it has one value whatever the order. The few steps in floating point
-are part of the definition, evaluated left to right as written: the library must give the same bits. Up to the
-weights of mean and prior they round to 53 digits whatever the exponent: tiny targets have squares and variances too.
-Written from the definitions alone; nothing here looks at the library but for its ``exp``.
+Every sum is an int or a Fraction, so it has one value in any order. The few steps in floating point are part of the
+definition, and are evaluated from left to right as written: the library must give the same bits. All steps before the
+weights of mean and prior round to 53 digits, with an unlimited exponent, so that tiny targets have squares and
+variances, too. This file was written from the definitions alone; it uses nothing of the library except its ``exp``.
 """
 
 from collections.abc import Callable, Hashable, Sequence

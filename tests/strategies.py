@@ -1,4 +1,4 @@
-"""Rows drawn by Hypothesis: few, with few categories, and with the numbers that break sums; and how many examples."""
+"""Rows that Hypothesis draws: few rows, few categories, and numbers that break sums; and the number of examples."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who compiles kernels, where and when; and which backend serves meanwhile."""
+"""The process that compiles kernels, their folder, the time of compilation, and the backend that serves meanwhile."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Warnings name the user's own line."""
+"""Warnings point to the line of the user's own code."""
 
 import warnings
 

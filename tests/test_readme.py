@@ -1,4 +1,4 @@
-"""Every block of the README is executed: Python as it stands, and commands, the guides' too, on files made here."""
+"""Every block of the README is run, as are the commands of the guides: Python unchanged, commands on made files."""
 
 import os
 import re

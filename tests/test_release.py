@@ -1,4 +1,4 @@
-"""What a release consists of says the same everywhere: version, Pythons, dependencies, tools and scripts."""
+"""All files of a release agree on version, Pythons, dependencies, tools and scripts."""
 
 import os
 import re

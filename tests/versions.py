@@ -1,4 +1,4 @@
-"""Versions of other libraries that some tests need: `.ci/long` runs the suite with older ones, too."""
+"""Versions of other libraries that some tests need, since `.ci/long` also runs the suite with older versions."""
 
 import pytest
 import sklearn

@@ -4,7 +4,7 @@
                              [--works mean,folds] [--keys int,text] [--contenders ours,polars]
                              [--out FOLDER] [--resume] [--quick]
 
-What a contender gives is judged against an independent definition before its time counts. cpu.json and cpu.md are on
+The answer of a contender is compared with an independent definition before its time counts. cpu.json and cpu.md are on
 disk after every cell. The exit status is 1 if anything was wrong.
 """
 

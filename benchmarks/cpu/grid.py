@@ -1,4 +1,4 @@
-"""What is measured: kinds of work, of keys, and sizes."""
+"""The grid of measurements: kinds of work, kinds of keys, and sizes."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from benchmarks.harness.grid import Cell
 from benchmarks.harness.rows import Rows, open_rows
 
 SMOOTH = 10.0
-# Smoothed means, by fit and transform and by five folds; ten classes by five folds; and values into integer codes.
+# Smoothed means, by fit and transform and by five folds; ten classes by five folds; and numbering of values.
 WORKS = ("mean", "mean-real", "folds", "folds-real", "ordered", "leave-one-out", "count", "classes", "codes")
 KEYS = ("int", "text")
 MEANS = ("mean", "mean-real")
@@ -15,7 +15,7 @@ REAL_WORKS = ("mean-real", "folds-real")
 FOLD_WORKS = ("folds", "folds-real", "classes")
 AXES: dict[str, tuple[Any, ...]] = {
     "rows": (1_000_000, 10_000_000),
-    # One work after the other on the same rows: few of them are in memory at a time.
+    # The rows of one size serve all kinds of work, one after the other, so that few rows are in memory at a time.
     "categories": (100, 100_000, 1_000_000),
     "keys": KEYS,
     "work": WORKS,
@@ -24,7 +24,7 @@ QUICK = {"rows": (3_000,), "categories": (40,)}
 
 
 def open_cell(folder: Path, cell: Cell, first: int | None = None) -> Rows:
-    """Open the rows of a cell with the target of its work."""
+    """Open the rows of a cell, with the target for its work."""
     real = "continuous" if cell["work"] in REAL_WORKS else "binary"
     kind = "multiclass" if cell["work"] == "classes" else real
     return open_rows(folder, {"target": kind, **cell}, first)

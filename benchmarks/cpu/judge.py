@@ -12,12 +12,12 @@ from benchmarks.harness.rows import N_CLASSES, Array, Rows
 
 Blend = Callable[[Array, Array, Array | float], Array]
 SCHEMES = {"ordered": "ordered", "leave-one-out": "others"}
-# An order's prior is taken at its ranks of nine binary digits and zeros.
+# Priors of an order are taken at ranks that have nine binary digits, followed by zeros.
 DIGITS_OF_RANK = 9
 
 
 def m_estimate(counts: Array, sums: Array, prior: Array | float, smooth: float = SMOOTH) -> Array:
-    """Mean of a category, shrunk by so many rows of the prior; the prior where there is nothing."""
+    """Give the mean of a category, shrunk by this number of rows of the prior; the prior if there are no rows."""
     weight = counts + smooth
     return np.divide(
         sums + smooth * prior, weight, out=np.broadcast_to(prior, np.shape(weight)).copy(), where=weight > 0
@@ -25,19 +25,19 @@ def m_estimate(counts: Array, sums: Array, prior: Array | float, smooth: float =
 
 
 def floor_ranks(ranks: Array) -> Array:
-    """Places with all but their highest binary digits cleared."""
+    """Clear all but the highest binary digits of ranks."""
     spare = np.maximum(np.frexp(ranks.astype(np.float64))[1] - DIGITS_OF_RANK, 0)
     return ranks >> spare << spare
 
 
 @dataclass(frozen=True)
 class View:
-    """What rows of one fold may look at: rows and targets of their categories, and of all.
+    """The view of the rows of one fold: rows and targets of their categories, and of all categories.
 
     Parameters
     ----------
     own : bool array (n_rows,)
-        Which rows these are.
+        The rows of the fold.
     n, s : array (n_own,)
     n_all, s_all : float
     """
@@ -50,7 +50,7 @@ class View:
 
 
 def list_views(codes: Array, target: Array, folds: Array | None) -> Iterator[View]:
-    """Give what every fold sees: the others, or without folds all rows."""
+    """Yield the view of every fold, which is the other folds; without folds, one view of all rows."""
     target, size = target.astype(np.float64), int(codes.max()) + 1
     for fold in [None] if folds is None else range(int(folds.max()) + 1):
         own = np.asarray(folds == fold) if fold is not None else np.ones(len(codes), np.bool_)
@@ -62,19 +62,19 @@ def list_views(codes: Array, target: Array, folds: Array | None) -> Iterator[Vie
 
 @dataclass(frozen=True)
 class Rule:
-    """Who sees whom, and how sums become an encoding.
+    """The rows that each row sees, and the formula from sums to an encoding.
 
     Parameters
     ----------
     scheme : {"by_fold", "ordered", "others"}
     blend : callable
-        Counts, sums and prior into encodings.
+        Computes encodings from counts, sums and prior.
     folds : array, optional
         Fold of each row.
     visible_prior : bool
-        Whether the prior is the mean of the rows that a row may see, or that of all rows.
+        Whether the prior is the mean of the rows that a row may see; otherwise it is the mean of all rows.
     order : array, optional
-        Row of each rank in an order; that of the rows unless given.
+        Row of each rank in an order; by default the order of the rows.
     """
 
     scheme: str
@@ -88,7 +88,7 @@ class Rule:
         return getattr(self, self.scheme)(codes, target.astype(np.float64))
 
     def by_fold(self, codes: Array, target: Array) -> Array:
-        """Every row sees all folds but its own, or without folds all rows."""
+        """Encode each row by all folds except its own; without folds, by all rows."""
         encodings = np.empty(len(codes))
         for view in list_views(codes, target, self.folds):
             prior = view.s_all / view.n_all if self.visible_prior else target.mean()
@@ -96,21 +96,21 @@ class Rule:
         return encodings
 
     def ordered(self, codes: Array, target: Array) -> Array:
-        """Every row sees those before it."""
+        """Encode each row by the rows before it."""
         order = np.arange(len(codes)) if self.order is None else self.order
         target = target[order]
         prior: Array | float = float(target.mean())
         if self.visible_prior:
             ranks = floor_ranks(np.arange(len(target)))
             prior = (np.cumsum(target) - target)[ranks] / np.maximum(ranks, 1)
-            # As the rows stand, the first sees nothing; in a random order it gets the mean of the others.
+            # In the order of the rows, the first row sees nothing; in a random order it gets the mean of the others.
             prior[0] = np.nan if self.order is None else target[1:].mean()
         encodings = np.empty(len(codes))
         encodings[order] = self.blend(*sum_earlier(codes[order], target), prior)
         return encodings
 
     def others(self, codes: Array, target: Array) -> Array:
-        """Every row sees all others."""
+        """Encode each row by all other rows."""
         prior: Array | float = float(target.mean())
         if self.visible_prior:
             prior = (target.sum() - target) / (len(target) - 1)
@@ -118,7 +118,7 @@ class Rule:
 
 
 def sum_earlier(codes: Array, target: Array) -> tuple[Array, Array]:
-    """Count and sum of earlier rows of the same category."""
+    """Give the count and the sum of the earlier rows of the same category."""
     order = np.argsort(codes, kind="stable")
     grouped, part = codes[order], target[order]
     starts = np.flatnonzero(np.append(True, grouped[1:] != grouped[:-1]))
@@ -131,7 +131,7 @@ def sum_earlier(codes: Array, target: Array) -> tuple[Array, Array]:
 
 
 def expected_of(rows: Rows, tolerance: float = 1e-9, **rule: Any) -> Answer | Numbering:
-    """What the work of some rows should give; folds, order of rows and prior as those take them who can be told.
+    """Give the expected answer for some rows, with the folds, the order and the prior of contenders that can be told.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from benchmarks.harness.grid import Cell, Contender, Grid, Prepared, Seconds
 from benchmarks.harness.judge import Answer, Unjudged
 from benchmarks.harness.rows import Array, Rows, draw
 
-# Rows above this come in pieces, each the same rows again: what one call holds does not grow.
+# More rows than this come in pieces, each with the same rows, so that the memory of a call does not grow.
 STREAMED_ABOVE, PIECE = 20_000_000, 4_000_000
 WORKS = ("mean", "folds", "folds-real", "ordered")
 BASE = {"rows": 1_000_000, "categories": 100_000, "folds": 5, "columns": 1, "threads": 0, "keys": "int"}
@@ -30,7 +30,7 @@ QUICK_ROWS = 2_000
 
 
 def list_cells(quick: bool) -> list[Cell]:
-    """Every point of every axis; what has folds is varied by folds, and means alone are streamed."""
+    """List every point of every axis; only schemes with folds vary the folds, and only means are streamed."""
     base, cells = BASE | ({"rows": QUICK_ROWS} if quick else {}), []
     for axis, values in (QUICK_AXES if quick else AXES).items():
         for work, value in product(WORKS, values):
@@ -41,12 +41,12 @@ def list_cells(quick: bool) -> list[Cell]:
 
 
 def draw_piece(root: Path, cell: Cell) -> Path:
-    """Draw the rows of a point, or one piece of them."""
+    """Draw the rows of a point, or of one piece of it."""
     return draw(root, cell | {"rows": PIECE} if cell["rows"] > STREAMED_ABOVE else cell)
 
 
 def make(rows: Rows) -> Any:
-    """Encoder of a point."""
+    """Make the encoder of a point."""
     from gpu_encode import Ordered, TargetEncoder
 
     cv: Any = Ordered(shuffle=False) if rows.work == "ordered" else rows.cell["folds"]
@@ -55,14 +55,14 @@ def make(rows: Rows) -> Any:
 
 
 def stream(rows: Rows, X: Array) -> Seconds:
-    """Seconds of fit and transform, piece by piece."""
+    """Measure the seconds of fit and transform, piece by piece."""
     encoder, pieces = make(rows), range(rows.cell["rows"] // PIECE)
     seconds = sum(SCALING.time_call(partial(encoder.partial_fit, X, rows.target))[0] for _ in pieces)
     return Seconds(seconds + sum(SCALING.time_call(partial(encoder.transform, X))[0] for _ in pieces))
 
 
 def prepare(rows: Rows) -> Prepared:
-    """Our encoder at a point."""
+    """Prepare our encoder at a point."""
     columns = rows.cell["columns"]
     X, y = np.asfortranarray(np.repeat(rows.matrix, columns, axis=1)), rows.target
     if rows.cell["rows"] > STREAMED_ABOVE and rows.first is None:
@@ -76,18 +76,18 @@ def prepare(rows: Rows) -> Prepared:
 
 
 def set_threads(cell: Cell, _: Path) -> dict[str, str]:
-    """Threads of a process."""
+    """Give the environment variable with the number of threads."""
     return {"GPU_ENCODE_THREADS": str(cell["threads"])} if cell["threads"] else {}
 
 
 def slope(points: list[tuple[float, float]]) -> float:
-    """Exponent of the power law that is nearest to points, by least squares of logarithms."""
+    """Give the exponent of the power law that is nearest to points, by least squares of logarithms."""
     x, y = np.log(np.array(points)).T
     return float(np.polyfit(x, y, 1)[0])
 
 
 def tell_exponents(cells: list[Cell]) -> list[str]:
-    """Power with which the time of each kind of work grows along an axis; rows in pieces are another thing."""
+    """Give the exponents with which the time of each kind of work grows along each axis, without rows in pieces."""
     points: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for cell in cells:
         seconds = cell["contenders"].get("ours", {}).get("seconds")

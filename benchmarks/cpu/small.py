@@ -1,4 +1,4 @@
-"""Small data, imports and first calls: what a user waits for who has few rows."""
+"""Small data, imports and first calls: the waiting times of a user with few rows."""
 
 import subprocess
 import sys
@@ -23,9 +23,9 @@ from benchmarks.harness.rows import N_CLASSES, Array, Rows
 IMPORT = "import time\nbegun = time.perf_counter()\n{line}\nprint(time.perf_counter() - begun)"
 LONGEST_IMPORT = 0.5
 ALONE = "gpu_encode alone"
-# What a process has done before: only calls like the timed ones, or a call of so many rows.
+# Earlier calls of the process: only calls like the timed ones, or also a call with this number of rows.
 AFTER_LARGE, LARGE = "after a large call", 300_000
-# Contender -> its family, and what a new process does.
+# Contender -> its family, and the code that a new process runs.
 IMPORTED = {
     "ours": ("ours", "from gpu_encode import TargetEncoder"),
     "sklearn": ("scikit-learn", "from sklearn.preprocessing import TargetEncoder"),
@@ -34,14 +34,14 @@ IMPORTED = {
 
 
 def our_encoder(kind: str) -> Any:
-    """Ours as it is called on small data."""
+    """Make our encoder for small data."""
     from gpu_encode import TargetEncoder
 
     return TargetEncoder(smooth=SMOOTH, target_type=kind, device="cpu")
 
 
 def prepare(rows: Rows, make: Callable[[str], Any], folds_of: Callable[[Rows], Array]) -> Prepared:
-    """`fit`, `fit_transform` or `transform` of all rows, or of one, with one key in as many columns as asked for."""
+    """Prepare `fit`, `fit_transform` or `transform` of all rows or of one, with one key in several equal columns."""
     if rows.cell.get("process") == AFTER_LARGE and make is our_encoder:
         make_large_call()
     columns, training = rows.cell.get("columns", 1), rows.work == "fit_transform"
@@ -65,7 +65,7 @@ def expect(rows: Rows, folds: Array | None, n_rows: int, columns: int) -> Answer
 
 
 def make_large_call() -> None:
-    """Encode as many rows as have everything loaded that a process ever loads."""
+    """Encode so many rows that the process loads everything that it ever loads."""
     random = np.random.default_rng(0)
     X, y = random.integers(0, 1000, (LARGE, 1)), random.normal(size=LARGE)
     for keys in (X, X.astype(str).astype(object)):
@@ -73,23 +73,23 @@ def make_large_call() -> None:
 
 
 def time_import(line: str) -> Seconds:
-    """Seconds that a new process prints."""
+    """Give the seconds that a new process prints."""
     command = [sys.executable, "-c", IMPORT.format(line=line)]
     return Seconds(subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout)
 
 
 def cache_of(cell: Cell, folder: Path) -> dict[str, str]:
-    """Where kernels that were compiled lie: nowhere, or where `gpu-encode warm-up` has left them."""
+    """Give the folder of compiled kernels: an empty one, or the folder that `gpu-encode warm-up` has filled."""
     return {"NUMBA_CACHE_DIR": tempfile.mkdtemp(dir=folder)} if cell["cache"] == "empty" else {}
 
 
 def mark(_: Cell, family: str, ratio: float) -> str:
-    """What stands behind a ratio: ours should be no slower than scikit-learn."""
+    """Give the mark after a ratio: ours should be no slower than scikit-learn."""
     return MISSED if family == "scikit-learn" and ratio < 1 else ""
 
 
 def mark_size(cell: Cell, family: str, ratio: float) -> str:
-    """What stands behind a ratio of a size: training encodings of many rows should be far faster."""
+    """Give the mark after a ratio of the sizes: training encodings of many rows should be far faster."""
     least = {10_000: 2.0, 100_000: 5.0, 280_000: 5.0}.get(cell["rows"], 1.0) if cell["work"] == "fit_transform" else 1.0
     return MISSED if family == "scikit-learn" and ratio < least else ""
 
@@ -131,7 +131,7 @@ SIZES = Grid(
     CONTENDERS,
     {"rows": (1_000,), "target": ("multiclass",), "process": ("new",)},
     open=open_cell,
-    # Each cell has processes of its own: what one has loaded is not there for the next.
+    # Each cell has processes of its own, so that modules that one cell loads are not loaded for the next.
     environment=lambda _cell, _folder: {},
     most_turns=25,
     mark=mark_size,

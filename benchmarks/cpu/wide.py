@@ -20,7 +20,7 @@ from benchmarks.harness.judge import Answer
 from benchmarks.harness.rows import N_CLASSES, Array
 
 FOLDS, SIZES = 5, (3, 60)
-# Rows, columns, how many columns a key has at most, the target, and what the columns hold.
+# Rows, columns, the most columns of a key, the target, and the kind of values.
 CELLS = (
     (20_000, 25, 2, "binary", "int"),
     (250_000, 12, 3, "binary", "int"),
@@ -33,36 +33,36 @@ CELLS = (
 QUICK_CELLS = ((500, 5, 2, "binary", "int"), (500, 4, 2, "continuous", "text"), (500, 4, 2, "multiclass", "int"))
 AXES = ("rows", "columns", "order", "target", "keys")
 NUMBERS = {"target": ("binary", "continuous")}
-# Libraries that encode a column of joined text at a time take minutes for hundreds of keys.
+# Libraries that need a column of joined text for each key take minutes for hundreds of keys.
 FEW_KEYS = {**NUMBERS, "columns": (4, 6)}
 
 
 def list_cells(quick: bool) -> list[Cell]:
-    """Every table."""
+    """List all tables."""
     return [dict(zip(AXES, cell, strict=True)) for cell in (QUICK_CELLS if quick else CELLS)]
 
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table as numbers from zero on, its target, and the keys that are asked for."""
+    """The columns of a table as numbers from zero on, its target, and the keys to encode."""
 
     cell: Cell
 
     @cached_property
     def sizes(self) -> Array:
-        """Values of each column."""
+        """Number of values of each column."""
         return np.random.default_rng(self.cell["columns"]).integers(*SIZES, self.cell["columns"])
 
     @cached_property
     def columns(self) -> Array:
         """Values (rows, columns)."""
         random = np.random.default_rng(1)
-        # Columns lie contiguous, as by-hand code and frames have them.
+        # Columns are contiguous, as in frames and in code by hand.
         return np.stack([random.integers(0, size, self.cell["rows"]) for size in self.sizes]).T
 
     @cached_property
     def target(self) -> Array:
-        """Target of each row: 0 or 1, a number, or one of ten classes."""
+        """The target of each row: 0 or 1, a number, or one of ten classes."""
         random, rows = np.random.default_rng(2), self.cell["rows"]
         if self.cell["target"] == "continuous":
             return random.normal(size=rows)
@@ -72,45 +72,45 @@ class Table:
 
     @cached_property
     def targets(self) -> list[Array]:
-        """What is averaged: the target, or whether a row has each class."""
+        """The numbers to average: the target, or for each class whether a row belongs to it."""
         if self.cell["target"] != "multiclass":
             return [self.target]
         return [(self.target == label).astype(np.int64) for label in range(N_CLASSES)]
 
     @cached_property
     def texts(self) -> list[Array]:
-        """Columns as text."""
+        """The columns as text."""
         return [np.char.add("value ", column.astype(str)).astype(object) for column in self.columns.T]
 
     @property
     def held(self) -> Any:
-        """The table as a user has it: a matrix of numbers, or a table of text."""
+        """The table in a user's container: a matrix of numbers, or a table of text."""
         if self.cell["keys"] == "int":
             return self.columns
         return pa.table({f"c{number}": column for number, column in enumerate(self.texts)})
 
     @property
     def numbers(self) -> Array:
-        """Columns as numbers, (rows, columns); of text they are found."""
+        """The columns as numbers (rows, columns); text is numbered."""
         if self.cell["keys"] == "int":
             return self.columns
         return np.stack([pd.factorize(column)[0] for column in self.texts], axis=1)
 
     @property
     def joined(self) -> Array:
-        """Text of each key, one column a key, for libraries without joint keys."""
+        """Joined text for each key, in one column, for libraries without joint keys."""
         columns = [[f"c{number}={value}" for value in column] for number, column in enumerate(self.columns.T)]
         keys = [["|".join(parts) for parts in zip(*(columns[i] for i in key), strict=True)] for key in self.keys]
         return np.array(keys, dtype=object).T
 
     @cached_property
     def keys(self) -> list[tuple[int, ...]]:
-        """Columns of each key."""
+        """The columns of each key."""
         numbers = range(self.cell["columns"])
         return list(chain.from_iterable(combinations(numbers, size + 1) for size in range(self.cell["order"])))
 
     def codes(self, key: tuple[int, ...], numbers: Array) -> tuple[Array, int]:
-        """Mixed-radix number of each row's values, and how many numbers there are."""
+        """Give the mixed-radix number of each row's values, and how many such numbers there are."""
         codes = numbers[:, key[0]]
         for column in key[1:]:
             codes = codes * self.sizes[column] + numbers[:, column]
@@ -129,7 +129,7 @@ class Table:
 
 
 def draw_nothing(root: Path, _: Cell) -> Path:
-    """Give the folder: the rows are made where they are read."""
+    """Give the folder, without files: each process makes the rows itself."""
     return root
 
 
@@ -139,7 +139,7 @@ def open_table(_: Path, cell: Cell, first: int | None = None) -> Table:
 
 
 def prepare_ours(table: Table) -> Prepared:
-    """All keys in one encoder."""
+    """Prepare one encoder of all keys."""
     from gpu_encode import TargetEncoder
 
     keys: list[Any] = [key if len(key) > 1 else key[0] for key in table.keys]
@@ -149,7 +149,7 @@ def prepare_ours(table: Table) -> Prepared:
 
 
 def prepare_numpy(table: Table) -> Prepared:
-    """Give what one writes by hand: mixed-radix numbers, two counts by number and fold, a table, and a look-up."""
+    """Prepare code as written by hand: mixed-radix numbers, two counts by number and fold, a table, and a look-up."""
     folds, targets = np.arange(len(table.target)) % FOLDS, table.targets
     n_of_folds = np.bincount(folds, minlength=FOLDS)
     n_all = n_of_folds.sum() - n_of_folds
@@ -177,7 +177,7 @@ def prepare_numpy(table: Table) -> Prepared:
 
 
 def prepare_polars(table: Table) -> Prepared:
-    """Windows over each key, and over each key and fold."""
+    """Prepare windows over each key, and over each key and fold."""
     import polars as pl
 
     folds = np.arange(len(table.target)) % FOLDS
@@ -199,7 +199,7 @@ def prepare_polars(table: Table) -> Prepared:
 
 
 def prepare_sklearn(table: Table) -> Prepared:
-    """scikit-learn's encoder of columns of joined text."""
+    """Prepare scikit-learn's encoder on columns of joined text."""
     kind, X, y = table.cell["target"], table.joined, table.target
     folds = np.empty(len(y), dtype=np.int32)
     for number, (_, own) in enumerate(splitter(kind).split(np.empty((len(y), 1)), y)):
@@ -208,7 +208,7 @@ def prepare_sklearn(table: Table) -> Prepared:
 
 
 def prepare_category_encoders(table: Table) -> Prepared:
-    """category_encoders' m-estimates of columns of joined text, fold by fold."""
+    """Prepare m-estimates of category_encoders on columns of joined text, fold by fold."""
     import category_encoders
 
     frame, y = pd.DataFrame(table.joined), table.target
@@ -226,7 +226,7 @@ def prepare_category_encoders(table: Table) -> Prepared:
 
 
 def prepare_limit(table: Table) -> Prepared:
-    """Bare loops on two threads: dense cells, counts of 0/1 targets, nothing checked."""
+    """Prepare bare loops on two threads: dense cells, counts of 0/1 targets, no checks."""
     from benchmarks.cpu.contenders.wide_loops import encode_keys
 
     folds = (np.arange(len(table.target)) % FOLDS).astype(np.uint8)

@@ -15,7 +15,7 @@ from benchmarks.harness.arguments import names_of, whole_number, whole_numbers
 from benchmarks.harness.machine import ROOT, commit
 from benchmarks.harness.steps import Report
 
-# In this order, cheap ones first: the function of each step.
+# The function of each step, in the order in which steps run: cheap steps come first.
 STEPS = {
     "machine": "machine.run",
     "probe": "probe.run",
@@ -33,12 +33,12 @@ STEPS = {
     "profile": "predicted.profile",
     "rapids": "predicted.rapids",
 }
-# What the first minutes on a GPU are for, whatever the work: kernels that none has run yet, and what was predicted.
+# Steps for the first minutes on a GPU: kernels that no GPU has run yet, and predictions.
 QUEUE = ("machine", "new bits", "new kernels", "predicted", "profile", "rapids")
 ALL = [name for name in STEPS if name == "machine" or name not in QUEUE]
 QUEUE_SECONDS, QUEUE_REPEATS = 480.0, 3
 FOREVER, REPEATS = 10**6, 5
-# Seconds that a step has to notice that its time is up.
+# Seconds in which a step must notice that its time is over.
 GRACE = 30.0
 DRAWN = {"uniform": "uniform", "zipf": "Zipf 1.5"}
 read_steps = names_of(STEPS, "step")
@@ -78,7 +78,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def run_step(name: str, report: Report, options: argparse.Namespace) -> None:
-    """Run one step here."""
+    """Run one step in this process."""
 
     def work(step: Run) -> None:
         module, function = STEPS[name].split(".")
@@ -88,7 +88,7 @@ def run_step(name: str, report: Report, options: argparse.Namespace) -> None:
 
 
 def start(name: str, arguments: list[str], folder: Path, limit: float) -> str:
-    """Run one step in a process of its own; gives what became of that."""
+    """Run one step in a process of its own; say how it ended, if it failed."""
     command = [sys.executable, "-u", "-m", "benchmarks.gpu", *arguments]
     command += ["--step", name, "--out", str(folder), "--time-limit", str(limit)]
     try:
@@ -99,7 +99,7 @@ def start(name: str, arguments: list[str], folder: Path, limit: float) -> str:
 
 
 def run_all(options: argparse.Namespace, arguments: list[str], folder: Path, device: str) -> int:
-    """Run the steps that were asked for, one after the other."""
+    """Run the requested steps, one after the other."""
     deadline, source = time.monotonic() + options.time_limit, commit()
     for name in [name for name in STEPS if name in options.only and name not in options.skip]:
         report, left = open_report(folder, device), deadline - time.monotonic()
@@ -116,7 +116,7 @@ def run_all(options: argparse.Namespace, arguments: list[str], folder: Path, dev
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run everything; 1 if something is wrong, 2 if there is no GPU."""
+    """Run everything; return 1 if something is wrong, 2 if there is no GPU."""
     arguments = sys.argv[1:] if arguments is None else arguments
     options = parse(arguments)
     device = device_name()

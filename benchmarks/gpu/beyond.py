@@ -1,4 +1,4 @@
-"""More than 2**31 rows, and more than 2**31 cells, against what arithmetic says they are."""
+"""More than 2**31 rows, and more than 2**31 cells: results are compared with arithmetic."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,7 +20,7 @@ N_FOLDS = 5
 
 
 class Size(NamedTuple):
-    """How many rows and cells there are, and few and many categories."""
+    """Numbers of rows and cells, and a small and a large number of categories."""
 
     rows: int = (1 << 31) + (1 << 20)
     cells: int = (1 << 31) + (1 << 10)
@@ -29,27 +29,27 @@ class Size(NamedTuple):
 
 
 TINY = Size(rows=200, cells=300, few=22, many=60)
-# Takes the operations on the device, those of the CPU, and the size.
+# A function of the operations on the device, the operations on the CPU, and the size.
 Check = Callable[[Ops, Ops, Size], str]
 
 
 def number(start: int, stop: int) -> Array:
-    """Row numbers."""
+    """Give the row numbers."""
     return xp.arange(start, stop, dtype=np.int64)
 
 
 def modulo(n_rows: int, divisor: int, dtype: str = "int32", divide: int = 1) -> Array:
-    """Row number, divided, modulo a number."""
+    """Give the row numbers, divided by a number, modulo another one."""
     return fill(n_rows, dtype, lambda start, stop: number(start, stop) // divide % divisor)
 
 
 def count_remainders(n_rows: int, divisor: int) -> Array:
-    """How many of the rows have each remainder."""
+    """Count the rows with each remainder."""
     return n_rows // divisor + (np.arange(divisor) < n_rows % divisor)
 
 
 def compare_everywhere(result: Array, expected: Callable[[int, int], Array]) -> str:
-    """Compare all rows where they are, a chunk at a time."""
+    """Compare all rows on their device, one chunk at a time."""
     for start in range(0, len(result), CHUNK):
         part = result[start : start + CHUNK]
         wanted = expected(start, start + len(part)).astype(result.dtype)
@@ -59,7 +59,7 @@ def compare_everywhere(result: Array, expected: Callable[[int, int], Array]) -> 
 
 
 def counts(many: bool) -> Check:
-    """Rows per category and class."""
+    """Check counts by category and class."""
 
     def check(ops: Ops, _: Ops, size: Size) -> str:
         n_rows, n = size.rows, size.many if many else size.few
@@ -72,10 +72,10 @@ def counts(many: bool) -> Check:
 
 
 def folds(order: str) -> Check:
-    """Rows per category and fold, where the row number gives both; and the last rows' fold numbers."""
+    """Check counts by category and fold, if both follow from the row number, and the fold numbers of the last rows."""
 
     def check(ops: Ops, cpu: Ops, size: Size) -> str:
-        # It has no factor in common with the number of folds.
+        # This number has no factor in common with the number of folds.
         n_rows, n = size.rows, size.few - 1
         pattern = FoldPattern(order, N_FOLDS, seed=3, n_rows=n_rows)
         cells = to_host(ops.accumulate(Rows(modulo(n_rows, n)), SumShape(n, N_FOLDS, 1, COUNT), pattern))[:, :, 0, 0]
@@ -91,7 +91,7 @@ def folds(order: str) -> Check:
 
 
 def integers(ops: Ops, _: Ops, size: Size) -> str:
-    """Sums of row numbers: arithmetic series."""
+    """Check sums of row numbers, which are arithmetic series."""
     rows = Rows(modulo(size.rows, size.few), None, fill(size.rows, np.int64, number))
     cells = ops.accumulate(rows, SumShape(size.few, layout=Layout(Window(), Window())))
     count = np.append(count_remainders(size.rows, size.few), [0, 0])
@@ -100,21 +100,21 @@ def integers(ops: Ops, _: Ops, size: Size) -> str:
 
 
 def gather(ops: Ops, _: Ops, size: Size) -> str:
-    """Look up the number of each row's category."""
+    """Check look-ups of the number of each row's category."""
     codes, out = modulo(size.rows, size.few), ops.empty((size.rows, 1), np.float32)
     ops.gather(xp.arange(size.few + 2, dtype=np.float32).reshape(-1, 1, 1), codes, None, out)
     return compare_everywhere(out[:, 0], lambda start, stop: codes[start:stop])
 
 
 def leave_one_out(ops: Ops, _: Ops, size: Size) -> str:
-    """Each row sees one row less than its category has."""
+    """Check that each row sees one row less than its category has."""
     codes, cells = modulo(size.rows, size.few), xp.arange(size.few + 2, dtype=np.int64).reshape(-1, 1, 1)
     result = ops.leave_one_out(cells, Rows(codes), COUNT)
     return compare_everywhere(result[:, 0, 0], lambda start, stop: codes[start:stop].astype(np.int64) - 1)
 
 
 def ordered(ops: Ops, _: Ops, size: Size) -> str:
-    """The i-th row of a category sees i rows."""
+    """Check that the i-th row of a category, counted from 0, sees i rows."""
     carry = Carry.empty(size.few, 1, 1, False, xp)
     result = ops.ordered(Rows(modulo(size.rows, size.few)), None, COUNT, carry)
     said = compare_everywhere(result[:, 0, 0], lambda start, stop: number(start, stop) // size.few)
@@ -122,20 +122,20 @@ def ordered(ops: Ops, _: Ops, size: Size) -> str:
 
 
 def factorize(ops: Ops, _: Ops, size: Size) -> str:
-    """Codes of bytes."""
+    """Check codes of bytes."""
     result, distinct = ops.factorize(modulo(size.rows, 251, "uint8"))
     said = compare_everywhere(result, lambda start, stop: number(start, stop) % 251)
     return said or difference(distinct, np.arange(min(251, size.rows), dtype=np.uint8))
 
 
 def permute(ops: Ops, cpu: Ops, size: Size) -> str:
-    """The rows of the last ranks, as the CPU finds them."""
+    """Compare the rows of the last ranks with the CPU's."""
     last = (Permutation(size.rows, seed=5), max(size.rows - 1000, 0), size.rows)
     return difference(ops.rows_at(*last), cpu.rows_at(*last))
 
 
 def cells(ops: Ops, _: Ops, size: Size) -> str:
-    """Counts in, and look-ups from, a table whose last cells lie beyond 2**31: from the last category downwards."""
+    """Check counts and look-ups in a table whose last cells are beyond 2**31, from the last category downwards."""
     n_folds = 4
     n = size.cells // n_folds - 2
     n_rows = min(size.many, n)
@@ -164,7 +164,7 @@ CASES: dict[str, Check] = {
 
 
 def run(step: Run) -> None:
-    """Check what fits the device."""
+    """Run all checks that fit on the device."""
     for name, check in CASES.items():
         with step.room_for("beyond 2**31", what=name):
             size = step.size(Size(), TINY)

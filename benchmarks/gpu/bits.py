@@ -1,4 +1,4 @@
-"""The same bits: every operation and every encoder against the compiled backend of the CPU."""
+"""The same bits: every operation and every encoder, compared with the compiled backend of the CPU."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from benchmarks.gpu.report import Run
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.seam.ops import Ops, resolve, use_backend
 
-# Enough for buckets, the way of counting that wants most rows.
+# Enough rows for buckets, the way of counting that needs most rows.
 N_ROWS = (1 << 21) + 37
-# Rows of which digits are kept one by one.
+# Number of rows whose digits are compared row by row.
 N_SEEN = (1 << 18) + 5
 MOST_CELLS = 1 << 25
 CATEGORIES = (1, 2, 127, 128, 129, 4096, 1_000_000, N_ROWS)
@@ -22,7 +22,7 @@ TINY_CATEGORIES = (9,)
 
 
 def compare(step: Run, named: dict[str, Any], operations: dict[str, Operation], both: tuple[Data, Data]) -> None:
-    """Compare what two backends return, one operation after the other, and write down what differs."""
+    """Compare the results of two backends, one operation after the other, and record differences."""
     with step.attempt(str(named)):
         wrong = []
         for name, operation in operations.items():
@@ -34,13 +34,13 @@ def compare(step: Run, named: dict[str, Any], operations: dict[str, Operation], 
 
 
 def backends(step: Run) -> tuple[Ops, Ops]:
-    """Operations on the device, and those of the compiled backend."""
+    """Give the operations on the device, and the operations of the compiled backend."""
     with use_backend("compiled"):
         return step.ops, resolve(0)
 
 
 def run(step: Run) -> None:
-    """Compare all encoders, then all operations: numbers of categories, distributions, and kinds of rows."""
+    """Compare all encoders, then all operations, with several numbers of categories, distributions, kinds of rows."""
     bits_of_encoders.run(step)
     n_rows, n_seen = step.size((N_ROWS, N_SEEN), (16, 14))
     all_rows, few_rows = (

@@ -1,4 +1,4 @@
-"""TargetEncoder on the device against TargetEncoder on the CPU: every scheme, smoothing, target and shape of keys."""
+"""TargetEncoder on the device, compared with the CPU: every scheme, smoothing, target and shape of keys."""
 
 import warnings
 from typing import Any
@@ -17,7 +17,7 @@ from gpu_encode.seam.ops import use_backend
 N_ROWS = 200_003
 Options = dict[str, Any]
 KINDS = {"real": "continuous", "binary": "binary", "ten": "multiclass"}
-# Columns of the table: two of categories, a time.
+# Columns of the table: two columns of categories, and a time.
 TIME = 2
 SCHEMES: dict[str, Options] = {
     "5 folds": {},
@@ -56,12 +56,12 @@ SHAPES: dict[str, Options] = {
 
 
 def list_cases(tiny: bool) -> list[tuple[str, str, Options]]:
-    """Names, targets and parameters to compare; under `tiny` each parameter with one target."""
+    """List names, targets and parameters to compare; if `tiny`, each parameter with one target only."""
     targets, schemes = ("real", "binary", "ten"), ("5 folds", "leave one out", "ordered")
     if tiny:
         targets, schemes = targets[1:2], schemes[:1]
     cases = [(name, target, options) for name, options in SCHEMES.items() for target in targets]
-    # Reals have no strata.
+    # Folds cannot be stratified by real targets.
     cases = [case for case in cases if case[:2] != ("stratified", "real")]
     for name, options in {**SMOOTHINGS, **SHAPES}.items():
         cases += [(f"{name}, {way}", target, options | SCHEMES[way]) for way in schemes for target in targets[:2]]
@@ -69,7 +69,7 @@ def list_cases(tiny: bool) -> list[tuple[str, str, Options]]:
 
 
 def encode(backend: str, data: dict[str, Array], target: str, options: Options) -> list[Array]:
-    """Encodings of training rows, of new rows, and of all categories."""
+    """Give the encodings of training rows, of new rows, and of all categories."""
     given = {"columns": [0, 1], "target_type": KINDS[target]} | options
     X, new, weight = data["X"], data["new"], data.get(given.pop("weight", ""))
     if given.pop("nulls", False):
@@ -82,7 +82,7 @@ def encode(backend: str, data: dict[str, Array], target: str, options: Options) 
 
 
 def run(step: Run) -> None:
-    """Compare encoders; arrays of the device in, arrays of the device out."""
+    """Compare encoders, with arrays on the device as input and output."""
     n_rows, n_categories = step.size((N_ROWS, 3000), (16, 4))
     columns = Columns(n_rows)
     data = {name: columns[name] for name in (*KINDS, "weight")}

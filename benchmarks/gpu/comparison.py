@@ -1,4 +1,4 @@
-"""Are two results the same bits, and if not, where do they differ?"""
+"""Whether two results have the same bits, and if not, where they differ."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from gpu_encode.cuda.memory import to_host
 
 
 def bits(array: Array) -> Array:
-    """Raw words of numbers."""
+    """Give numbers as words of bits."""
     plain = np.ascontiguousarray(array)
     return plain.view(f"u{plain.dtype.itemsize}") if plain.dtype.kind == "f" else plain
 
 
 def difference(result: Any, expected: Any) -> str:
-    """Say where two results differ; nothing if all bits are the same.
+    """Say where two results differ; the text is empty if all bits are the same.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows made where they are needed: functions of seed and row number, in arithmetic that CuPy and NumPy share."""
+"""Rows, made on any device: functions of seed and row number, in arithmetic that CuPy and NumPy share."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -10,14 +10,14 @@ import numpy as np
 from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.seam import devices
 
-# Where there is no GPU, rows are made by NumPy.
+# Without a GPU, NumPy makes the rows.
 xp: Any = import_module("gpu_encode.cuda.runtime").xp if devices.has_gpu() else np
 
 CHUNK = 1 << 24
 DRAWN = ("uniform", "Zipf 1.5")
-# Ranks that are rounded from a density proportional to x**-1.5 above this have the shares of a Zipf law within 2 %.
+# If ranks are rounded from a density proportional to x**-1.5 above this number, shares differ by 2 % from Zipf's law.
 LOWEST = 0.571
-# A prime larger than any number of categories: it scatters ranks over codes, so that hot ones are no neighbours.
+# A prime above any number of categories: it distributes ranks over codes, so that hot codes are not neighbours.
 SCATTER = 2_654_435_761
 
 
@@ -36,7 +36,7 @@ def units(drawn: Array) -> Array:
 
 
 def fill(n_rows: int, dtype: Any, part: Callable[[int, int], Array]) -> Array:
-    """Array of what `part(start, stop)` gives, a chunk at a time, so that temporaries stay small."""
+    """Fill an array with the results of `part(start, stop)`, one chunk at a time, to keep temporary arrays small."""
     array = xp.empty(n_rows, dtype)
     for start in range(0, n_rows, CHUNK):
         stop = min(start + CHUNK, n_rows)
@@ -45,7 +45,7 @@ def fill(n_rows: int, dtype: Any, part: Callable[[int, int], Array]) -> Array:
 
 
 def zipf(chance: Array, n_categories: int) -> Array:
-    """Codes of which the r-th most frequent has a share of about r**-1.5."""
+    """Give codes, the r-th most frequent of which has a share of about r**-1.5."""
     reach = 1.0 - sqrt(LOWEST / (n_categories + 0.5))
     position = 1.0 - chance * reach
     rank = (LOWEST / (position * position) + 0.5).astype(np.int64)
@@ -53,7 +53,7 @@ def zipf(chance: Array, n_categories: int) -> Array:
 
 
 def codes(n_rows: int, n_categories: int, how: str, seed: int = 1, hot: float = 0.0, nulls: bool = False) -> Array:
-    """Category codes.
+    """Draw category codes.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def codes(n_rows: int, n_categories: int, how: str, seed: int = 1, hot: float = 
     how : {"uniform", "Zipf 1.5"}
     seed : int
     hot : float
-        Share of the rows that one category has on top.
+        Additional share of rows for one category.
     nulls : bool
-        Make one row in fifty missing and one unknown.
+        Whether one row in fifty is missing, and one in fifty is unknown.
     """
 
     def part(start: int, stop: int) -> Array:
@@ -81,14 +81,14 @@ def codes(n_rows: int, n_categories: int, how: str, seed: int = 1, hot: float = 
 
 
 def labels(n_rows: int, n_classes: int, seed: int = 2) -> Array:
-    """Class numbers: the first class of two has 0.7 of the rows, those of several have equal shares."""
+    """Draw class numbers: of two classes, the first has 0.7 of the rows; several classes have equal shares."""
     if n_classes == 2:
         return fill(n_rows, np.int32, lambda start, stop: units(words(start, stop, seed)) >= 0.7)
     return fill(n_rows, np.int32, lambda start, stop: words(start, stop, seed) % np.uint64(n_classes))
 
 
 def reals(n_rows: int, seed: int = 3) -> Array:
-    """Real targets: 53 bits each, over as many binary positions as normal numbers have."""
+    """Draw real targets: 53 bits each, over as many binary positions as normal numbers have."""
 
     def part(start: int, stop: int) -> Array:
         return (units(words(start, stop, seed)) - 0.5) / (units(words(start, stop, seed + 100)) + 0.25)
@@ -97,7 +97,7 @@ def reals(n_rows: int, seed: int = 3) -> Array:
 
 
 def integers(n_rows: int, largest: int, seed: int = 4) -> Array:
-    """Whole numbers between -largest and largest."""
+    """Draw whole numbers between -largest and largest."""
     return fill(n_rows, np.int64, lambda start, stop: words(start, stop, seed) % np.uint64(2 * largest + 1)) - largest
 
 
@@ -108,24 +108,24 @@ COLUMNS: dict[str, Callable[[int], Array]] = {
     "real": reals,
     "float32": lambda n_rows: reals(n_rows).astype(np.float32),
     "whole": lambda n_rows: integers(n_rows, 1000),
-    # Their sums need more than 64 bits.
+    # Numbers whose sums need more than 64 bits.
     "large": lambda n_rows: integers(n_rows, 2**62 - 1),
     "weight": lambda n_rows: fill(n_rows, np.float64, lambda start, stop: units(words(start, stop, 5)) + 0.5),
-    # Fold numbers, as a user gives them.
+    # Fold numbers that a user gives.
     "folds": lambda n_rows: labels(n_rows, 5, seed=6),
-    # Times, of which three rows each are equal.
+    # Times; three rows each have the same time.
     "ties": lambda n_rows: fill(n_rows, np.int64, lambda start, stop: xp.arange(start, stop) // 3),
 }
 
 
 class Columns(dict[str, Array]):
-    """What rows have beside their category: each of `COLUMNS`, made when it is first asked for.
+    """Columns of rows in addition to their category: each of `COLUMNS`, made on first use.
 
     Parameters
     ----------
     n_rows : int
     held : callable
-        Puts an array where it is wanted.
+        Moves an array to the wanted device.
     """
 
     def __init__(self, n_rows: int, held: Callable[[Array], Array] = lambda array: array) -> None:

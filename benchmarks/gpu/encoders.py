@@ -19,15 +19,15 @@ from gpu_encode.seam.ops import use_backend
 
 KINDS = {"real": "continuous", "float32": "continuous", "ten": "multiclass"}
 CATEGORIES, MANY = (4096, 1_000_000), 1_000_000
-# Bytes a row over input and output that are allowed, with a little for tables.
+# Most bytes a row in addition to input and output, and some bytes for tables.
 MOST_BYTES, TABLES = 8, 0.1
 MOST_KERNELS = 24
 
 
 class Case(NamedTuple):
-    """Work of an encoder, and billions of rows a second that an H200 should do: with 4,096 categories, and with 1e6.
+    """Work of an encoder, and its goal on an H200 in billions of rows a second, for 4,096 categories and for 1e6.
 
-    Categories of further columns follow, of keys that have several.
+    For keys with several columns, the numbers of categories of the further columns follow.
     """
 
     target: str
@@ -59,8 +59,8 @@ CASES = {
     "ordered-f32": Case("float32", SMOOTH | ORDERED),
     "ordered-f64-auto": Case("real", ORDERED, (20, 9)),
 }
-# Measured where `--cases` names them, and predicted: a prior that is given, with as many bits as a mean has, and
-# several keys, one by one and with all pairs.
+# Cases that are measured only if `--cases` names them, and predicted: a given prior with as many bits as a mean, and
+# several keys, alone and with all pairs.
 PRIOR = {"prior": 0.29998251}
 MORE_CASES = {
     "folds-int-prior": Case("binary", SMOOTH | FOLDS | PRIOR),
@@ -74,7 +74,7 @@ MORE_CASES = {
 
 
 def table_of(case: Case, n_rows: int, n_categories: int, drawn: str = "uniform") -> Array:
-    """Keys of a case, a column each."""
+    """Make the keys of a case, one column for each."""
     sizes = (n_categories, *case.more)
     columns = [
         codes(n_rows, size, drawn, seed=1 + 10 * k).astype(case.keys, copy=False) for k, size in enumerate(sizes)
@@ -102,7 +102,7 @@ def call_of(step: Run, case: Case, X: Array, y: Array) -> Callable[[], Any]:
 
 
 def bytes_of(case: Case) -> tuple[int, int]:
-    """Bytes of a row that must be read, and those of its encodings."""
+    """Give the bytes of a row that must be read, and the bytes of its encodings."""
     n_keys = 1 + len(case.more)
     keys, target = n_keys * np.dtype(case.keys).itemsize, 8 if case.target in ("real", "binary64") else 4
     read = {"transform": keys, "fit_transform": keys + target}.get(case.work, 2 * keys + target)
@@ -110,7 +110,7 @@ def bytes_of(case: Case) -> tuple[int, int]:
 
 
 def measure_case(step: Run, named: dict[str, Any], case: Case, X: Array, y: Array) -> None:
-    """Measure one case, beside its goal."""
+    """Measure one case, and compare it with its goal."""
     call = call_of(step, case, X, y)
     first = host_seconds_of(call)
     with trace_launches() as launched:
@@ -133,7 +133,7 @@ def measure_case(step: Run, named: dict[str, Any], case: Case, X: Array, y: Arra
 
 
 def profile(step: Run, named: dict[str, Any], call: Callable[[], Any]) -> None:
-    """List the kernels of a call by their time on the GPU; torch's profiler sees CuPy's and numba's as well."""
+    """List the kernels of a call by their time on the GPU; torch's profiler also sees the kernels of CuPy and numba."""
     try:
         import torch
         from torch.profiler import ProfilerActivity
@@ -154,13 +154,13 @@ def profile(step: Run, named: dict[str, Any], call: Callable[[], Any]) -> None:
 
 
 def time_of(average: Any) -> float:
-    """Microseconds on the GPU; older versions of torch have another name for them."""
+    """Give the microseconds on the GPU; older versions of torch have another name for them."""
     microseconds = average.device_time_total if hasattr(average, "device_time_total") else average.cuda_time_total
     return float(microseconds)
 
 
 def run(step: Run) -> None:
-    """Measure encoders at every size that was asked for."""
+    """Measure encoders at every requested size."""
     options = step.options
     for n_rows in step.size(options.rows or [min(rows_that_fit(), 10**8)], [16]):
         columns = Columns(n_rows)

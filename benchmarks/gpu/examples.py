@@ -1,4 +1,4 @@
-"""The examples on cuDF's frames, each script in a process of its own."""
+"""The examples on frames of cuDF, each script in a process of its own."""
 
 import re
 import sys
@@ -7,7 +7,7 @@ from benchmarks.gpu.report import Run
 from benchmarks.gpu.suites import left_out, run_command
 from benchmarks.harness.machine import ROOT
 
-# What each script needs beside cuDF, where frames are cuDF's.
+# Libraries that each script needs in addition to cuDF, for frames of cuDF.
 NEEDS = {
     "dask_cluster": ("dask_cudf", "dask_cuda"),
     "dask_cudf_partitions": ("dask_cudf",),
@@ -15,12 +15,12 @@ NEEDS = {
     "pipeline": ("xgboost",),
     "xgboost_on_gpu": ("xgboost",),
 }
-# Seconds of an example, compilation of the kernels included.
+# Most seconds of an example, including the compilation of kernels.
 LONGEST = 300.0
 
 
 def run(step: Run) -> None:
-    """Run every script on cuDF's frames, as far as its libraries are here, and write down its scores on new rows."""
+    """Run every script on frames of cuDF, if its libraries are installed, and record its scores on new rows."""
     for script, needed in NEEDS.items():
         if left_out(step, "cudf", *needed):
             continue
@@ -34,5 +34,5 @@ def run(step: Run) -> None:
 
 
 def is_right(status: int | None, output: str, scores: list[str]) -> bool:
-    """Whether a script ended, scored better than chance, and had the encodings of one frame."""
+    """Whether a script ended without an error, scored better than chance, and had the encodings of one frame."""
     return status == 0 and float(min(scores, default="0")) > 0.5 and "False" not in output

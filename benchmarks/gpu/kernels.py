@@ -1,4 +1,4 @@
-"""How fast every operation is: rows and bytes a second, as a share of what a copy moves."""
+"""The speed of every operation: rows and bytes a second, as a share of the bytes a second of a copy."""
 
 from benchmarks.gpu.drawn import DRAWN, Columns, codes
 from benchmarks.gpu.operations import BY_CATEGORY, OF_ANY_ROWS, Data, Operation
@@ -11,13 +11,13 @@ N_ROWS = 1 << 28
 ROW_BYTES = 160
 FEWEST_ROWS = 1 << 20
 CATEGORIES = (128, 4096, 65_536, 1_000_000, 100_000_000)
-# Above this, cells of several folds and classes, or digits of sums, would not fit beside the rows.
+# With more categories, cells of several folds and classes, or digits of sums, would not fit beside the rows.
 MOST_CATEGORIES_OF_WIDE = 10**7
 WIDE = ("real", "10 classes", "10 outputs")
 
 
 def rows_that_fit() -> int:
-    """Give a power of two of rows, for which there is room."""
+    """Give the largest power of two of rows that fits into memory."""
     n_rows = N_ROWS
     while n_rows * ROW_BYTES > free_memory() and n_rows > FEWEST_ROWS:
         n_rows //= 2
@@ -25,7 +25,7 @@ def rows_that_fit() -> int:
 
 
 def bench(step: Run, table: str, named: dict[str, object], operation: Operation, data: Data) -> None:
-    """Measure one operation, and write down which kernels it launched."""
+    """Measure one operation, and record the kernels that it launched."""
     with step.room_for(table, **named):
         work = operation(data)
         with trace_launches() as launched:
@@ -37,7 +37,7 @@ def bench(step: Run, table: str, named: dict[str, object], operation: Operation,
 
 
 def run(step: Run) -> None:
-    """Measure every operation, then every way of working that another threshold would choose."""
+    """Measure every operation, then every way that another threshold would choose."""
     columns = Columns(step.size(rows_that_fit(), 24))
 
     def data(n_categories: int, drawn: str) -> Data:

@@ -1,4 +1,4 @@
-"""The machine: device, driver, versions, and how fast it copies."""
+"""The machine: device, driver, versions, and the speed of a copy."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ COPIED = 1 << 32
 
 
 def device_name() -> str | None:
-    """Name of the first GPU, asked of the driver alone; none where there is none."""
+    """Give the name of the first GPU, from the driver alone; None if there is no GPU."""
     if devices.simulated():
         return SIMULATOR
     names = cuda_devices()[0]
@@ -19,14 +19,14 @@ def device_name() -> str | None:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of everything that could matter."""
+    """Give the versions of all libraries that could matter."""
     releases = {name: installed_version(PACKAGES[name]) for name in ("numpy", "numba", "numba-cuda", "cupy", "cudf")}
     own = {name: installed(name) for name in ("gpu-encode", "cuda-bindings", "cuda-toolkit")}
     return {"commit": commit(), **own, **releases}
 
 
 def card() -> dict[str, str]:
-    """What the driver and the runtime say of the GPU."""
+    """Describe the GPU, from its driver and the runtime."""
     from gpu_encode.cuda.memory import free_bytes
     from gpu_encode.cuda.runtime import xp
 
@@ -46,8 +46,8 @@ def card() -> dict[str, str]:
 
 
 def run(step: Run) -> None:
-    """Write down what there is, and measure a large copy: all shares are of that."""
-    # Not before: the process that starts all steps leaves the GPU to them.
+    """Record device and versions, and measure a large copy, with which all shares compare."""
+    # Imported only here: the process that starts all steps does not use the GPU.
     from benchmarks.gpu.timing import free_memory, measure
     from gpu_encode.cuda.runtime import xp
 

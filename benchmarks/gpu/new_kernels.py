@@ -1,4 +1,4 @@
-"""Kernels that changed since a GPU last ran them: first their bits, then each alone beside what its memory can do."""
+"""Kernels that changed since a GPU last ran them: first their bits, then the time of each beside a bare primitive."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ from gpu_encode.seam.ops import use_backend
 class Use(NamedTuple):
     """A case of `benchmarks.gpu.encoders` that launches a kernel, and its number of categories.
 
-    The primitive does, bare, what the kernel cannot do without: "copy", "gather" or "shared atomics".
+    The primitive is a bare kernel that does only the necessary work: "copy", "gather" or "shared atomics".
     """
 
     case: str
@@ -39,7 +39,7 @@ class Use(NamedTuple):
     primitive: str = "copy"
 
 
-# Each kernel in CUDA C++, by the case that shows it.  A test names those that are missing.
+# For each kernel in CUDA C++, a case that launches it.  A test names missing kernels.
 USES = {
     "number_cells": Use("ordered-rows-int"),
     "count_chunks": Use("ordered-rows-int"),
@@ -70,11 +70,11 @@ USES = {
     "encode_keys": Use("wide", 50),
     "gather_keys": Use("wide", 50, "gather"),
 }
-# Kernels that no case is known to launch: the suites alone run them on a GPU.
+# Kernels without a known case: on a GPU, only the test suites run them.
 BY_SUITES = {"count_in_memory", "number_folds", "walk_rows_64", "walk_blocks", "shuffle_blocks"}
 BY_SUITES |= {"add_in_cells", "add_in_tables", "add_hot_in_tables"}
 N_ROWS = 1 << 28
-# Rows of which bits are compared: around multiples of what blocks and tiles hold.
+# Numbers of rows for comparisons of bits: around multiples of the sizes of blocks and tiles.
 LENGTHS = (7, 1023, 5119, 5121, 98_304, (1 << 18) + 37, (1 << 22) + 37)
 TINY_LENGTHS = (13,)
 RESULTS = ROOT / "benchmarks/results"
@@ -97,25 +97,25 @@ extern "C" __global__ void gather(const unsigned *words, long long n, const unsi
 
 
 def text_of(kernel: str) -> str:
-    """Tell one state of a kernel's source from another."""
+    """Give a digest of a kernel's source, which changes with the source."""
     return hashlib.sha256(raw.source_of(raw.FILES[kernel]).encode()).hexdigest()[:12]
 
 
 def texts_on_a_gpu(results: Path = RESULTS) -> set[str]:
-    """Texts of kernels that results on a GPU have checked."""
+    """Give the digests of the kernels that results on a GPU have checked."""
     reports = [json.loads(path.read_text()) for path in sorted(results.glob("*/report.json"))]
     tables = [report.get("steps", {}).get("new bits", {}).get("tables", {}) for report in reports]
     return {row["text"] for table in tables for row in table.get("kernels", []) if row.get("same")}
 
 
 def changed(step: Run) -> dict[str, Use]:
-    """Kernels whose text no GPU has run yet; all of them in the simulator."""
+    """Give the kernels whose source no GPU has run yet; in the simulator, all kernels."""
     known = set() if step.simulated else texts_on_a_gpu()
     return {name: use for name, use in USES.items() if name in raw.FILES and text_of(name) not in known}
 
 
 def encode(backend: str, device: str, case: Case, X: Array, y: Array) -> Array:
-    """Encodings of training rows; of the mean's cases those of new rows, which are the same here."""
+    """Give the encodings of training rows; for cases of means those of new rows, which are the same here."""
     kind = {"float32": "real", "binary64": "binary"}.get(case.target, case.target)
     encoder = TargetEncoder(target_type=KINDS[kind], dtype="float32", device=device, **case.options)
     with use_backend(backend):
@@ -123,7 +123,7 @@ def encode(backend: str, device: str, case: Case, X: Array, y: Array) -> Array:
 
 
 def tables(case: Case, n_rows: int, n_categories: int) -> Iterator[tuple[str, Array]]:
-    """Keys that are hard in different ways."""
+    """Yield keys that are difficult in different ways."""
     most = min(n_categories, 2 * n_rows)
     for drawn in DRAWN:
         yield drawn, table_of(case, n_rows, most, drawn)
@@ -134,7 +134,7 @@ def tables(case: Case, n_rows: int, n_categories: int) -> Iterator[tuple[str, Ar
 
 
 def compare(step: Run) -> None:
-    """Compare the encodings of all cases that launch a changed kernel with the CPU's, bit by bit."""
+    """Compare the encodings of all cases that launch a changed kernel with the CPU's encodings, bit by bit."""
     wrong: dict[Use, list[str]] = {}
     uses = changed(step)
     for use in dict.fromkeys(use for use in uses.values()):
@@ -156,7 +156,7 @@ def compare(step: Run) -> None:
 
 @contextmanager
 def time_kernels() -> Iterator[Callable[[], dict[str, float]]]:
-    """Time each launch inside the block; gives what tells the milliseconds by kernel, and waits for the device."""
+    """Time each launch inside the block; give a function that waits for the device and tells milliseconds by kernel."""
     noted: list[tuple[str, Any, Any]] = []
     run = raw.run
 
@@ -179,7 +179,7 @@ def time_kernels() -> Iterator[Callable[[], dict[str, float]]]:
 
 
 def primitive_ms(name: str, n_rows: int) -> float:
-    """Milliseconds of a bare primitive on so many words of 32 bits."""
+    """Measure the milliseconds of a bare primitive on this number of 32-bit words."""
     words, out = codes(n_rows, CELLS, DRAWN[0]).view(np.uint32), xp.zeros(max(n_rows, CELLS), np.uint32)
     module, n = xp.RawModule(code=PRIMITIVES, options=("--std=c++17",)), np.int64(n_rows)
     if name == "copy":
@@ -193,7 +193,7 @@ def primitive_ms(name: str, n_rows: int) -> float:
 
 
 def run(step: Run) -> None:
-    """Time each changed kernel alone, inside of the call that launches it, beside a bare primitive."""
+    """Time each changed kernel alone, inside of the call that launches it, and a bare primitive for comparison."""
     n_rows, uses = step.size(min(N_ROWS, rows_that_fit()), 16), changed(step)
     bare = {name: primitive_ms(name, n_rows) for name in {use.primitive for use in uses.values()}}
     for use in dict.fromkeys((use.case, use.n_categories) for use in uses.values()):
@@ -212,7 +212,7 @@ def run(step: Run) -> None:
 
 
 def times_of(step: Run, name: str, n_categories: int, n_rows: int) -> dict[str, float]:
-    """Milliseconds of each kernel in CUDA C++ of a call: the least of several, after one that compiles."""
+    """Measure the milliseconds of each CUDA C++ kernel in a call: the least of several, after a call that compiles."""
     case, found = (CASES | MORE_CASES)[name], []
     with step.room_for("kernels", case=name, categories=n_categories, rows=n_rows):
         n_categories = step.size(n_categories, 5)

@@ -1,4 +1,4 @@
-"""Every operation of the backends as work that can be repeated, with the bytes that each row of it must move."""
+"""Every operation of the backends as work that can be repeated, and the bytes that each of its rows must move."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ N_FOLDS = 5
 
 
 class Work(NamedTuple):
-    """A call that returns arrays, how many rows (or cells) it works on, and the bytes that each of them must move.
+    """A call that returns arrays, the number of its rows (or cells), and the bytes that each of them must move.
 
-    What it returns are digits where they have a layout.  A number has several spellings in digits, and one of them when
-    they are carried.
+    Results with a layout are digits.  A number can be written in digits in several ways, but in only one way after
+    carries.
     """
 
     call: Callable[[], Any]
@@ -30,7 +30,7 @@ class Work(NamedTuple):
     layout: Layout | None = None
 
     def result(self) -> Any:
-        """Call, and carry digits: what backends agree on."""
+        """Make the call, and carry digits, since backends only agree on carried digits."""
         found = self.call()
         if self.layout is not None:
             carry(found, self.layout)
@@ -38,7 +38,7 @@ class Work(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What rows have beside their category, as names in `COLUMNS`, and up to which power the target is summed."""
+    """Columns of rows in addition to their category, as names in `COLUMNS`, and the power up to which y is summed."""
 
     name: str
     classes: str = ""
@@ -49,7 +49,7 @@ class Kind(NamedTuple):
 
     @property
     def row_bytes(self) -> dict[str, int]:
-        """Bytes of a row."""
+        """Give the bytes of a row."""
         sizes = {"classes": 4, "target": 8, "weight": 8}
         return {"codes": 4} | {name: size for name, size in sizes.items() if getattr(self, name)}
 
@@ -72,7 +72,7 @@ KINDS = {
 
 @dataclass
 class Data:
-    """Rows, in the memory of the backend that works on them.
+    """Rows, in the memory of their backend.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ class Data:
 
     @cached_property
     def known(self) -> Array:
-        """Codes of the rows that have a category."""
+        """The codes of the rows that have a category."""
         return self.codes[self.codes >= 0]
 
     def rows(self, kind: Kind) -> tuple[Rows, Layout]:
-        """Rows of a kind, and the layout of their sums as an encoder chooses it."""
+        """Give rows of a kind, and the layout that an encoder chooses for their sums."""
         parts = [self.columns[name] if name else None for name in (kind.classes, kind.target, kind.weight)]
         if kind.name not in self.layouts:
             windows = category_sums.windows(self.ops, *parts[1:], kind.powers, len(self))
@@ -105,7 +105,7 @@ class Data:
         return Rows(self.codes, *parts), self.layouts[kind.name]
 
     def folds(self, how: str) -> tuple[Folds, int]:
-        """Fold numbers and their count: none, those of a column ("given"), or a pattern's."""
+        """Give fold numbers and their count: none, those of a column ("given"), or those of a pattern."""
         if how in ORDERS:
             return FoldPattern(how, N_FOLDS, seed=3, n_rows=len(self) + 11, first_row=11), N_FOLDS
         return (self.columns["folds"], N_FOLDS) if how else (None, 1)
@@ -115,7 +115,7 @@ Operation = Callable[[Data], Work]
 
 
 def accumulate(data: Data, name: str, folds: str = "") -> Work:
-    """Sums of every cell."""
+    """Sum every cell."""
     kind = KINDS[name]
     rows, layout = data.rows(kind)
     given, n_folds = data.folds(folds)
@@ -124,7 +124,7 @@ def accumulate(data: Data, name: str, folds: str = "") -> Work:
 
 
 def moments(data: Data, name: str, folds: str = "") -> Work:
-    """Count, mean and deviations of cells; an item is a cell here."""
+    """Compute count, mean and deviations of cells; an item is a cell here."""
     cells, layout, kind = accumulate(data, name, folds).call(), data.rows(KINDS[name])[1], KINDS[name]
     first, squares = int(kind.n_classes > 1), not kind.target or layout.square is not None
     outputs, items = kind.n_classes - first, (data.n_categories + 2) * data.folds(folds)[1]
@@ -133,10 +133,10 @@ def moments(data: Data, name: str, folds: str = "") -> Work:
 
 
 def gather(data: Data, dtype: str, outputs: int = 1, folds: str = "") -> Work:
-    """Look-up by category and fold."""
+    """Look rows up by category and fold."""
     pattern, n_folds = data.folds(folds)
     shape, xp = (data.n_categories + 2, n_folds, outputs), data.ops.xp
-    # All numbers below 2^24 are numbers of float32.
+    # float32 can hold all whole numbers below 2^24.
     table = (xp.arange(int(np.prod(shape))) % (1 << 24)).astype(dtype).reshape(shape)
     out = xp.empty((len(data), outputs), dtype, order="F")
 
@@ -148,18 +148,18 @@ def gather(data: Data, dtype: str, outputs: int = 1, folds: str = "") -> Work:
 
 
 def digits_of(kind: Kind, layout: Layout) -> dict[str, int]:
-    """Bytes of a row and of the digits that it sees."""
+    """Give the bytes of a row and of the digits that it sees."""
     return kind.row_bytes | {"seen": 8 * kind.n_classes * layout.width}
 
 
 def leave_one_out(data: Data, name: str) -> Work:
-    """Digits of each row's category without the row."""
+    """Compute the digits of each row's category without the row."""
     cells, (rows, layout) = accumulate(data, name).call()[:, 0], data.rows(KINDS[name])
     return Work(lambda: data.ops.leave_one_out(cells, rows, layout), len(data), digits_of(KINDS[name], layout), layout)
 
 
 def ordered(data: Data, name: str, tied: bool = False, stops: int = 1) -> Work:
-    """Digits of each row's category before the row, in so many steps, and what is carried on."""
+    """Compute the digits of each row's category before the row, in several steps that carry sums on."""
     kind, (rows, layout) = KINDS[name], data.rows(KINDS[name])
     ties, n_rows = data.columns["ties"] if tied else None, len(data)
 
@@ -176,7 +176,7 @@ def ordered(data: Data, name: str, tied: bool = False, stops: int = 1) -> Work:
 
 
 def extents(data: Data, name: str) -> Work:
-    """Bits behind the binary point of a target and of weights."""
+    """Find the bits behind the binary point of a target and of weights."""
     rows = data.rows(KINDS[name])[0]
     moved = {key: size for key, size in KINDS[name].row_bytes.items() if key != "codes"}
     return Work(lambda: data.ops.extents(rows.target, rows.weight, (0, 1, 2)), len(data), moved)
@@ -194,34 +194,34 @@ VALUES: dict[str, Callable[[Array], Array]] = {
 
 
 def factorize(data: Data, how: str) -> Work:
-    """Values to codes and distinct values."""
+    """Turn values into codes and distinct values."""
     values = VALUES[how](data.known)
     moved = {"values": values.dtype.itemsize, "codes": 4}
     return Work(lambda: data.ops.factorize(values), len(values), moved)
 
 
 def lookup(data: Data, how: str, most: int | None = None) -> Work:
-    """Values to codes of known categories, which are every second one; `most`: so many values at most."""
+    """Look values up among the known categories, which are every second value; `most` limits the number of values."""
     values = VALUES[how](data.known)
     known, asked = data.ops.factorize(values)[1][::2].copy(), values[:most]
     return Work(lambda: data.ops.lookup(asked, known), len(asked), {"values": values.dtype.itemsize, "codes": 4})
 
 
 def combine(data: Data) -> Work:
-    """Joint key of two columns of codes."""
+    """Make the joint key of two columns of codes."""
     other = data.columns["folds"][data.codes >= 0]
     return Work(lambda: data.ops.combine(data.known, other, N_FOLDS), len(other), {"codes": 8, "keys": 8})
 
 
 def fold_numbers(data: Data, order: str, n_splits: int = N_FOLDS) -> Work:
-    """Folds as functions of the row number."""
+    """Compute folds from row numbers."""
     n_rows = len(data)
     pattern = FoldPattern(order, n_splits, seed=9, n_rows=n_rows + 7)
     return Work(lambda: data.ops.fold_numbers(pattern, 7, n_rows + 7), n_rows, {"out": 4})
 
 
 def permute(data: Data, name: str) -> Work:
-    """Rows of ranks, or ranks of rows, in a random order."""
+    """Compute rows of ranks, or ranks of rows, in a random order."""
     order = Permutation(len(data), seed=5)
     return Work(lambda: getattr(data.ops, name)(order, 0, len(data)), len(data), {"out": 8})
 
@@ -232,13 +232,13 @@ def of(make: Callable[..., Work], *parameters: Any, **keywords: Any) -> Operatio
 
 
 def by_name(make: Callable[..., Work], *names: str) -> dict[str, Operation]:
-    """Operations of one sort, by the names of what they work on."""
+    """Give operations of one sort, by the names of their input."""
     return {f"{make.__name__}, {name}": of(make, name) for name in names}
 
 
-# What bits are compared of: operations on rows of a kind, ...
+# Operations whose bits are compared: first, operations on rows of a kind, ...
 def of_sums(name: str) -> dict[str, Operation]:
-    """Operations on sums of all rows."""
+    """Give the operations on sums of all rows."""
     every = ("", "given", *ORDERS)
     operations = {f"accumulate, folds {folds or 'none'}": of(accumulate, name, folds) for folds in every}
     operations |= {f"moments, folds {folds or 'none'}": of(moments, name, folds) for folds in ("", "random")}
@@ -246,12 +246,12 @@ def of_sums(name: str) -> dict[str, Operation]:
 
 
 def of_rows(name: str) -> dict[str, Operation]:
-    """Operations that give the digits that every row sees."""
+    """Give the operations that compute the digits that every row sees."""
     both = {f"ordered, ties {tied}": of(ordered, name, tied, stops=2) for tied in (False, True)}
     return by_name(leave_one_out, name) | both
 
 
-# ... and on their codes and numbers alone.
+# ... then operations on codes and numbers alone.
 OF_CODES: dict[str, Operation] = {
     **by_name(factorize, *VALUES),
     **by_name(lookup, *VALUES),
@@ -272,7 +272,7 @@ OF_ROW_NUMBERS: dict[str, Operation] = {
     **by_name(permute, "ranks_of", "rows_at"),
 }
 
-# What is timed and repeated: where the number of categories matters, and where it does not.
+# Operations that are timed and repeated: first those for which the number of categories matters, then the others.
 BY_CATEGORY: dict[str, Operation] = {
     **by_name(accumulate, "rows", "0/1", "real", "real, squares, weights"),
     "accumulate, 0/1, 5 folds": of(accumulate, "0/1", "random"),

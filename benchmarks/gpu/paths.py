@@ -1,4 +1,4 @@
-"""Every way that an operation has of doing its work, forced by the thresholds that choose between them."""
+"""Every way in which an operation can do its work, forced by the thresholds that choose between ways."""
 
 import sys
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ class Path(NamedTuple):
     name : str
     operation : Operation
     n_categories : int
-        So many that this way is right for them.
+        A number of categories for which this way is right.
     settings : dict
-        Thresholds to set, by "module.NAME".
+        Values of thresholds, by "module.NAME".
     kernels : set of str
-        Kernels that show that this way was taken.
+        Kernels that are launched only in this way.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Path(NamedTuple):
 
 @contextmanager
 def set_thresholds(settings: Settings) -> Iterator[None]:
-    """Set thresholds of the backend for a while; one that is not there is an error."""
+    """Set thresholds of the backend for a while; an unknown threshold is an error."""
     with ExitStack() as stack:
         for name, value in settings.items():
             stack.enter_context(mock.patch(f"{PACKAGE}.{name}", value))
@@ -48,7 +48,7 @@ def set_thresholds(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def trace_launches() -> Iterator[list[str]]:
-    """Note the names of all kernels that are launched; those of CUDA C++ get a `.cu`."""
+    """Record the names of all launched kernels; names of kernels in CUDA C++ end with `.cu`."""
     names: list[str] = []
     launch, run = runtime.launch, raw.run
 
@@ -68,7 +68,7 @@ def trace_launches() -> Iterator[list[str]]:
 
 
 def list_counts() -> list[Path]:
-    """Ways of counting."""
+    """List the ways of counting."""
     work, folds, table_bytes = of(accumulate, "rows"), of(accumulate, "0/1", "random"), counting.engine().table_bytes
     partitioned, never = {"partition.FEWEST_ROWS": 0}, {"partition.FEWEST_ROWS": NEVER}
     buckets = {"partition_rows.cu", "count_buckets.cu"}
@@ -89,7 +89,7 @@ def list_counts() -> list[Path]:
 
 
 def list_sums() -> list[Path]:
-    """Ways of adding real targets; those with weights are added in no window."""
+    """List the ways of summing real targets; targets with weights are never summed in windows."""
     real, weighted = of(accumulate, "real"), of(accumulate, "real, squares, weights")
     # More categories than one table has lines: a line of sums takes 28 bytes and more.
     many = 3 * sums.engine().table_bytes // 28
@@ -105,13 +105,13 @@ def list_sums() -> list[Path]:
 
 
 def list_gathers() -> list[Path]:
-    """Ways of looking rows up."""
+    """List the ways of looking rows up."""
     works = {"one": of(gather, "float32", 1, "random"), "several": of(gather, "float64", 3, "random")}
     return [Path(f"gather {name}", work, 50, {}, {"gather_rows.cu"}) for name, work in works.items()]
 
 
 def list_paths() -> list[Path]:
-    """Give all ways there are on this device."""
+    """List all ways on this device."""
     whole, squares = of(ordered, "0/1"), of(moments, "real, squares, weights")
     sorting = {"ordered.fits": lambda *_: False}
     return [

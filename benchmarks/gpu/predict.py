@@ -1,12 +1,12 @@
-"""Milliseconds that calls should take on a GPU, told from counts on a machine without one.
+"""Predictions of the milliseconds of calls on a GPU, from counts on a machine without one.
 
     python -m benchmarks.gpu.predict [CASE ...] [--categories 4096,1e6] [--parts]
     python -m benchmarks.gpu.predict --table
     python -m benchmarks.gpu.predict --refit benchmarks/results/nvidia-h200-2026-11-26
 
-Every number of milliseconds that this prints is predicted, but for those under "measured".  What goes in is counted by
-`tests.cuda.instructions`: launches, functions of CuPy, waits of the host, bytes, instructions, atomics, random sectors
-and bytes to the host, of the kernels as they are today.  Then
+All printed milliseconds are predictions, except those under "measured".  `tests.cuda.instructions` counts the input of
+the model for today's kernels: launches, functions of CuPy, waits of the host, bytes, instructions, atomics, random
+sectors and bytes to the host.  Then
 
     ms = host x (launches + functions of CuPy + waits)
        + streamed x GB of kernels of numba and of CuPy + numba x (their instructions at the peak rate of issue)
@@ -15,12 +15,12 @@ and bytes to the host, of the kernels as they are today.  Then
        + atomics x G of global memory + copied x MB to the host
        + cached x G random sectors of tables in L2 + far x G of larger tables + scattered x G of arrays of rows
 
-The coefficients (`model.json`) are a least-squares fit of relative errors to cases that were measured, inside bounds of
-what hardware can do; each says how many milliseconds one of its kind takes.  The fit is to counts of the kernels *as
-they were when measured*, which stand beside the results (`counts.json`); `--refit` takes those, and where there are
-none counts the kernels of today and writes them there.  `--save` keeps predictions for `benchmarks.gpu --queue`.  A
-kernel of CUDA C++ does several things at once, which the longest of three says; those of numba wait for one thing after
-the other, which a sum says.
+A coefficient (`model.json`) is the number of milliseconds for one unit of its kind.  Coefficients are fitted to
+measured cases by least squares of relative errors, within the bounds of hardware.  The fit uses counts of the kernels
+*as they were when they were measured*, which `counts.json` beside the results has.  `--refit` reads this file; if it
+does not exist, it counts today's kernels and writes the file.  `--save` saves predictions for `benchmarks.gpu --queue`.
+A kernel in CUDA C++ does several kinds of work at once, so the longest of three times is taken; kernels in numba wait
+for one kind of work after the other, so times are summed.
 """
 
 import argparse
@@ -44,13 +44,13 @@ from tests.cuda.instructions import GPU_TILE, Counts, Kernel, count
 MODEL = Path(__file__).with_name("model.json")
 MEASURED = ROOT / "benchmarks/results/nvidia-h200-2026-11-26"
 ROWS = (10**8, 10**9)
-# An H200: warp instructions a millisecond, bytes a millisecond of a copy (measured), and what streaming kernels reach.
+# An H200: warp instructions a millisecond; a copy's bytes a millisecond (measured); the share that streams reach.
 ISSUE = 132 * 4 * 1.98e9 / 1e3
 COPY = 4.244e9
 STREAMED_SHARE, SHARED_ATOMICS = 0.85, 500e6
-# Of peak issue: counting and looking up of folds-int, timed alone there, took 0.67 and 0.69 ms for 1e8 rows.
+# The share of peak issue: counting and looking up in folds-int, timed alone there, took 0.67 and 0.69 ms for 1e8 rows.
 SHARE_OF_ISSUE = 0.56
-# What one of it is, and bounds of its milliseconds: between what no hardware does faster and what none is so slow at.
+# The unit of each coefficient, and bounds of its milliseconds: no hardware is faster, and none is slower.
 COEFFICIENTS = {
     "host": ("launch, function of CuPy or wait", 0.02, 0.25),
     "streamed": ("GB", 0.236, 0.7),
@@ -65,7 +65,7 @@ ROUNDS = 1000
 
 
 class Given(NamedTuple):
-    """Milliseconds that are stated by hand, because nothing here counts them, and the reason."""
+    """Milliseconds that are stated by hand, because no count here covers them, and the reason."""
 
     ms: float
     reason: str
@@ -73,7 +73,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """Coefficients, and what they were fitted to."""
+    """Coefficients, and the cases to which they were fitted."""
 
     coefficients: dict[str, float]
     fitted_to: str = ""
@@ -85,23 +85,23 @@ class Model:
         return cls(**json.loads(MODEL.read_text()))
 
     def parts(self, counts: Counts, rows: int) -> dict[str, float]:
-        """Milliseconds of a call, by what takes them."""
+        """Give the milliseconds of a call by their causes."""
         amounts = amounts_of(counts, rows)
         fitted = {name: self.coefficients[name] * amounts[name] for name in COEFFICIENTS}
         return fitted | {"CUDA C++": cuda_ms(counts, rows)}
 
     def ms(self, counts: Counts, rows: int) -> float:
-        """Milliseconds of a call."""
+        """Give the milliseconds of a call."""
         return sum(self.parts(counts, rows).values())
 
 
 def is_cuda(kernel: str) -> bool:
-    """Whether a kernel is in CUDA C++: `name.cu`, or `name.cu, int` of a variant."""
+    """Whether a kernel is in CUDA C++: `name.cu`, or `name.cu, int` for a variant."""
     return kernel.partition(",")[0].endswith(".cu")
 
 
 def total(kernel: Kernel, what: str, rows: int) -> float:
-    """Give what a kernel does in a call on so many rows; what a launch on rows does besides is left out."""
+    """Give an amount of a kernel's work for a number of rows, without the work that does not depend on the rows."""
     a_row, a_call = getattr(kernel.row, what), getattr(kernel.call, what)
     if what == "instructions":
         a_row /= 32
@@ -109,7 +109,7 @@ def total(kernel: Kernel, what: str, rows: int) -> float:
 
 
 def amounts_of(counts: Counts, rows: int) -> dict[str, float]:
-    """Give how much a call on so many rows does of each kind that has a coefficient."""
+    """Give for each coefficient the amount of work of a call on this number of rows."""
     tiles = math.ceil(rows / GPU_TILE)
     calls = (counts.launches, counts.library, counts.waits)
     numba = [kernel for name, kernel in counts.kernels.items() if not is_cuda(name)]
@@ -130,12 +130,12 @@ def amounts_of(counts: Counts, rows: int) -> dict[str, float]:
 
 
 def cuda_ms(counts: Counts, rows: int) -> float:
-    """Milliseconds of kernels of CUDA C++: of each the longest of what it does at once."""
+    """Give the milliseconds of all CUDA C++ kernels: for each, the longest of its three bounds."""
     return sum(max(bounds_of(kernel, rows)) for name, kernel in counts.kernels.items() if is_cuda(name))
 
 
 def bounds_of(kernel: Kernel, rows: int) -> tuple[float, float, float]:
-    """Milliseconds that bytes, instructions and shared atomics of a kernel take, each alone."""
+    """Give the milliseconds of a kernel for its bytes, its instructions and its shared atomics, each alone."""
     return (
         total(kernel, "moved", rows) / (STREAMED_SHARE * COPY),
         total(kernel, "instructions", rows) / (SHARE_OF_ISSUE * ISSUE),
@@ -144,7 +144,7 @@ def bounds_of(kernel: Kernel, rows: int) -> tuple[float, float, float]:
 
 
 def least_squares(A: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """Least squares inside the coefficients' bounds, by coordinate descent."""
+    """Solve least squares within the bounds of the coefficients, by coordinate descent."""
     lower, upper = np.array([bounds[1:] for bounds in COEFFICIENTS.values()]).T
     x = np.clip(np.ones(A.shape[1]), lower, upper)
     G, g = A.T @ A, A.T @ b
@@ -164,7 +164,7 @@ def fit(cases: list[tuple[Counts, int, float]]) -> Model:
 
 
 def describe_errors(model: Model, cases: list[tuple[Counts, int, float]]) -> str:
-    """Say how far a model is from what was measured, and one that is fitted without the case it predicts."""
+    """Describe the errors of a model, and of models that are fitted without the case that they predict."""
     measured = np.log([ms for *_, ms in cases])
     own = np.log([model.ms(counts, rows) for counts, rows, _ in cases])
     others = np.log([fit(cases[:k] + cases[k + 1 :]).ms(*case[:2]) for k, case in enumerate(cases)])
@@ -177,14 +177,14 @@ def describe_errors(model: Model, cases: list[tuple[Counts, int, float]]) -> str
 
 
 def measured_in(folder: Path) -> dict[tuple[str, int], tuple[int, float]]:
-    """Rows and milliseconds of the cases of a report, by name and number of categories."""
+    """Read rows and milliseconds of the cases of a report, by name and number of categories."""
     rows = json.loads((folder / "report.json").read_text())["steps"]["encoders"]["tables"]["encoders"]
     drawn = [row for row in rows if row["drawn"] == "uniform" and "ms" in row and row["case"] in CASES]
     return {(row["case"], row["categories"]): (row["rows"], row["ms"]) for row in drawn}
 
 
 def counts_in(folder: Path) -> dict[tuple[str, int], Counts]:
-    """Give counts of the kernels that were measured; where there are none they are those of today."""
+    """Give counts of the measured kernels; if there are none, of today's kernels."""
     path = folder / "counts.json"
     if not path.exists():
         found = count(list(measured_in(folder)))
@@ -194,7 +194,7 @@ def counts_in(folder: Path) -> dict[tuple[str, int], Counts]:
 
 
 def refit(folder: Path) -> Model:
-    """Fit the model to results, and keep it."""
+    """Fit the model to results, and save it."""
     counts = counts_in(folder)
     cases = [(counts[key], rows, ms) for key, (rows, ms) in measured_in(folder).items() if key in counts]
     model = fit(cases)
@@ -204,7 +204,7 @@ def refit(folder: Path) -> Model:
     return model
 
 
-# Steps of the work on kernels (issue 39), and the cases that show each.
+# Steps of the work on kernels, and for each step the cases that show its effect.
 STEPS = {
     "ties in place": [("folds-int-prior", 100_000), ("loo-int-prior", 100_000), ("ordered-int-prior", 100_000)],
     "joint keys": [("pairs", 100_000)],
@@ -219,12 +219,12 @@ STEPS = {
     ],
     "all": [("mean-int", 4096), ("loo-int", 4096), ("transform", 4096)],
 }
-# Milliseconds of the host that nothing here counts.
+# Milliseconds of the host that no count here covers.
 BY_HAND = {
-    # NumPy divides, takes remainders and stacks the distinct pairs: 169 ms for a tenth of 6.3e7 of them, run on a CPU.
+    # NumPy divides, takes remainders and stacks the distinct pairs: 169 ms for a tenth of 6.3e7 pairs, run on a CPU.
     "pairs": Given(1700.0, "members of joint keys on the host, while more than a byte a row goes there"),
 }
-# Measured elsewhere than in the step `encoders`: benchmarks/results/rapids-2026-11-26, the same card.
+# Measured outside of the step `encoders`: benchmarks/results/rapids-2026-11-26, with the same card.
 ELSEWHERE = {
     ("folds-int-prior", 100_000): 14.6,
     ("loo-int-prior", 100_000): 13.5,
@@ -235,13 +235,13 @@ WIDE_KEYS, WIDE_ROWS = 298, 10**6
 
 
 def predicted(model: Model, name: str, counts: Counts, rows: int) -> float:
-    """Milliseconds of a case, with what is stated by hand."""
+    """Predict the milliseconds of a case, including those that are stated by hand."""
     by_hand = BY_HAND[name].ms * rows / 1e8 if name in BY_HAND and counts.to_host[1] > 1 else 0.0
     return model.ms(counts, rows) + by_hand
 
 
 def table(model: Model, today: dict[tuple[str, int], Counts]) -> Iterator[str]:
-    """Write predictions before and after, by step, as Markdown."""
+    """Write the predictions before and after each step, as Markdown."""
     before = counts_in(MEASURED)
     measured = {key: ms for key, (_, ms) in measured_in(MEASURED).items()} | ELSEWHERE
     heads = ["step", "case", "categories", "measured before, ms", "predicted before, ms", "predicted now, ms"]
@@ -257,13 +257,13 @@ def table(model: Model, today: dict[tuple[str, int], Counts]) -> Iterator[str]:
 
 
 def wide_ms(model: Model, two: Counts, four: Counts) -> float:
-    """Milliseconds of many keys: two of them, and as many times as more are wanted half of what four take more."""
+    """Predict the milliseconds of many keys: those of two keys, and for each other key half of what two more add."""
     least, more = (model.ms(counts, WIDE_ROWS) for counts in (two, four))
     return least + (more - least) / 2 * (WIDE_KEYS - 2)
 
 
 def lines_of(model: Model, name: str, many: int, counts: Counts, in_parts: bool) -> Iterator[str]:
-    """Write the predictions of a case, and of what they consist."""
+    """Write the predictions of a case, and their parts."""
     ms = ", ".join(f"{predicted(model, name, counts, rows):.2f} ms at {rows:.0e} rows" for rows in ROWS)
     yield f"{name}, {many:,} categories: predicted {ms}"
     if not in_parts:
@@ -279,7 +279,7 @@ def lines_of(model: Model, name: str, many: int, counts: Counts, in_parts: bool)
 
 
 def save(model: Model) -> None:
-    """Keep predictions of all cases, and of their kernels in CUDA C++, for those who have a GPU."""
+    """Save predictions of all cases, and of their kernels in CUDA C++, for a machine with a GPU."""
     of_steps = [key for keys in STEPS.values() for key in keys]
     asked = list(dict.fromkeys([*((name, many) for many in CATEGORIES for name in CASES), *of_steps]))
     cases = []
@@ -296,13 +296,13 @@ def save(model: Model) -> None:
 
 
 def random_ms(model: Model, kernel: Kernel) -> float:
-    """Milliseconds of a kernel's global atomics and random sectors at 1e8 rows."""
+    """Predict the milliseconds of a kernel's global atomics and random sectors at 1e8 rows."""
     amounts = {"atomics": "global_atomics", "cached": "cached", "far": "far", "scattered": "scattered"}
     return sum(model.coefficients[name] * total(kernel, what, ROWS[0]) / 1e9 for name, what in amounts.items())
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Predict, fit, keep predictions or write the table."""
+    """Predict, fit, save predictions, or write the table."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.gpu.predict",
         description=__doc__,
@@ -328,7 +328,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def predictions_of(model: Model, cases: list[str], categories: list[int], in_parts: bool) -> Iterator[str]:
-    """Write the predictions of some cases, or of all and of many keys."""
+    """Write the predictions of some cases, or of all cases and of many keys."""
     asked = [(name, many) for many in categories for name in cases or CASES]
     found = count(asked)
     for key in asked:

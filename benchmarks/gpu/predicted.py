@@ -1,4 +1,4 @@
-"""Cases beside what was predicted for them, and a look into the kernels that took the longest beyond it.
+"""Cases compared with their predictions, and profiles of the kernels that took much longer than predicted.
 
 `python -m benchmarks.gpu.predict --save` writes the predictions, on a machine that need not have a GPU.
 """
@@ -21,7 +21,7 @@ from benchmarks.harness.machine import ROOT, environment
 
 PREDICTIONS = Path(__file__).with_name("predictions.json")
 ROWS, MANY_ROWS = 10**8, 10**9
-# Cases of classes, which are to reach the copy's speed at 1e9 rows.
+# Cases of classes, which should reach the speed of a copy at 1e9 rows.
 OF_MANY_ROWS = (("folds-int", 4096), ("mean-int", 4096), ("loo-int", 4096))
 TINY_CASES = (("folds-int", 4096),)
 PROFILER = "ncu"
@@ -30,31 +30,31 @@ PROFILED, LONGEST_PROFILE, LEAST_FOR_RAPIDS, TAIL = 3, 45.0, 45.0, 200
 
 @cache
 def predictions() -> list[dict[str, Any]]:
-    """Give predictions: case, categories, milliseconds by rows, milliseconds of each kernel at 1e8 rows."""
+    """Read the predictions: case, categories, milliseconds by rows, milliseconds of each kernel at 1e8 rows."""
     found: list[dict[str, Any]] = json.loads(PREDICTIONS.read_text())["cases"] if PREDICTIONS.exists() else []
     return found
 
 
 def predicted_ms(name: str, n_categories: int, n_rows: int) -> float | None:
-    """Milliseconds that were predicted for a case."""
+    """Give the milliseconds that were predicted for a case."""
     of_case = [each for each in predictions() if (each["case"], each["categories"]) == (name, n_categories)]
     return of_case[0]["ms"].get(str(n_rows)) if of_case else None
 
 
 def kernel_ms(kernel: str, name: str, n_categories: int, n_rows: int) -> float | None:
-    """Milliseconds that were predicted for all launches of a kernel of CUDA C++ in a case, whatever its variants."""
+    """Give the milliseconds that were predicted for all launches of a CUDA C++ kernel in a case, in any variant."""
     of_case = [each for each in predictions() if (each["case"], each["categories"]) == (name, n_categories)]
     found = [ms for each in of_case for label, ms in each["kernels"].items() if label.split(", ")[0] == f"{kernel}.cu"]
     return sum(found) * n_rows / ROWS if found else None
 
 
 def off(ms: float, predicted: float | None) -> float | None:
-    """How many times as long as predicted, or as short."""
+    """Give by which factor a time is longer or shorter than predicted."""
     return round(max(ms / predicted, predicted / ms), 2) if predicted else None
 
 
 def measure_case(step: Run, name: str, n_categories: int, n_rows: int) -> None:
-    """Time a case beside its prediction."""
+    """Time a case, and compare it with its prediction."""
     case, named = (CASES | MORE_CASES)[name], {"case": name, "categories": n_categories, "rows": n_rows}
     with step.room_for("predicted", **named):
         rows = step.size(n_rows, 16)
@@ -81,14 +81,14 @@ def run(step: Run) -> None:
 
 
 def latest(step: Run) -> list[dict[str, Any]]:
-    """Give the kernels that took the most milliseconds more than predicted, the latest first."""
+    """List the kernels that took more milliseconds than predicted, the largest excess first."""
     rows = step.report.steps.get("new kernels", {"tables": {}})["tables"].get("kernels", [])
     late = [row for row in rows if row.get("predicted ms") and row["ms"] > row["predicted ms"]]
     return sorted(late, key=lambda row: row["predicted ms"] - row["ms"])[:PROFILED]
 
 
 def profile(step: Run) -> None:
-    """Look into the kernels that are the furthest behind their predictions."""
+    """Profile the kernels that are furthest behind their predictions."""
     rows, program = latest(step), which(PROFILER)
     if not rows or program is None:
         step.note("no kernel is behind its prediction" if not rows else f"{PROFILER} is not on the PATH")
@@ -97,7 +97,7 @@ def profile(step: Run) -> None:
         step.pause()
         told = ("kernel", "case", "categories", "ms", "predicted ms", "off")
         step.row("latest", **{name: row[name] for name in told})
-        # The clocks of a machine that others use are left as they are.
+        # Clocks are not changed, since others may use the machine.
         command = [program, "--clock-control", "none", "--set", "full", "--kernel-name", row["kernel"]]
         command += ["--launch-skip", "1", "--launch-count", "1", sys.executable, "-m", "benchmarks.gpu"]
         command += ["--step", "encoders", "--cases", row["case"], "--repeats", "1", "--rows", str(ROWS)]
@@ -106,7 +106,7 @@ def profile(step: Run) -> None:
 
 
 def rapids(step: Run) -> None:
-    """Measure cuDF and cuML beside ours, if they are here and time is left."""
+    """Measure ours beside cuDF and cuML, if these are installed and time is left."""
     if find_spec("cudf") is None or step.simulated or step.left() < LEAST_FOR_RAPIDS:
         step.note("left out: cuDF is not installed" if find_spec("cudf") is None else "left out: no time")
         return
@@ -117,7 +117,7 @@ def rapids(step: Run) -> None:
 
 
 def say_output(step: Run, command: list[str], limit: float) -> None:
-    """Run a command, and keep the end of what it says."""
+    """Run a command, and keep the end of its output."""
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
         done = subprocess.run(command, check=False, cwd=ROOT, timeout=max(limit, 1.0), env=environment(), **both)

@@ -16,7 +16,7 @@ from benchmarks.gpu.timing import host_seconds_of, measure, seconds_of, wait
 from gpu_encode.cuda import casting, counting, memory, raw
 from gpu_encode.cuda.runtime import kernel, launch, xp
 
-# Cases of the step encoders, and milliseconds that 1,000 rows may take.
+# Cases of the step encoders, and the most milliseconds for 1,000 rows.
 FEW_ROWS = ("folds-int", "loo-int", "ordered-int", "transform")
 GOAL_OF_FEW_ROWS = 2.0
 BINARY = ("add", "subtract", "multiply", "divide", "fmod")
@@ -31,14 +31,14 @@ def same(result: Any, expected: Any, what: str = "") -> None:
 
 
 def imports() -> None:
-    """Imports without a warning."""
+    """Modules are imported without a warning."""
     modules = "cupy, numba, numba.cuda, gpu_encode.cuda, gpu_encode.cuda.raw"
     done = subprocess.run([sys.executable, "-W", "error", "-c", f"import {modules}"], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-300:]
 
 
 def shared_memory() -> str:
-    """Shared memory that a block may ask for; 232,448 bytes are wanted."""
+    """A block may have 232,448 bytes of shared memory."""
     return f"{raw.table_bytes():,} bytes"
 
 
@@ -56,7 +56,7 @@ def counts_in_cuda() -> None:
 
 
 def streams() -> None:
-    """Kernels and CuPy take turns on a stream of the caller's."""
+    """Kernels and CuPy run in turns on a stream of the caller."""
     numbers = np.arange(1 << 24, dtype=np.float64)
     with xp.cuda.Stream(non_blocking=True):
         result = float((casting.cast(xp.asarray(numbers), np.float32) + 1).sum(dtype=np.float64))
@@ -79,7 +79,7 @@ def threads() -> None:
 
 
 def nan_extremes() -> None:
-    """The least and the largest of floats are NaN if one is."""
+    """The smallest and the largest of floats are NaN if one of them is NaN."""
     numbers = xp.ones(1 << 22)
     numbers[12345] = np.nan
     assert bool(xp.isnan(numbers.min()))
@@ -87,7 +87,7 @@ def nan_extremes() -> None:
 
 
 def nan_bits() -> str:
-    """Bits of the NaN that arithmetic gives, on the device and here."""
+    """The bits of the NaN that arithmetic gives, on the device and on the host."""
     with np.errstate(all="ignore"):
         made = [(zero / zero, (zero + np.inf) - np.inf) for zero in (xp.zeros(1), np.zeros(1))]
     words = [[f"{int(memory.to_host(number).view(np.uint64)[0]):016x}" for number in both] for both in made]
@@ -114,7 +114,7 @@ def shifts() -> None:
 
 
 def transfers() -> str:
-    """Pinned transfers of 100 MB, there and back."""
+    """The speed of pinned transfers of 100 MB, in both directions."""
     numbers = np.random.default_rng(0).integers(0, 2**62, 12_500_000)
     begun = time.perf_counter()
     there = memory.to_device(numbers)
@@ -136,7 +136,7 @@ def sorts() -> str:
 
 
 def launches() -> str:
-    """Microseconds of the host that a launch takes."""
+    """The microseconds of the host for a launch."""
 
     @kernel
     def two(a: Any, b: Any) -> None:  # noqa: ARG001
@@ -179,7 +179,7 @@ def few_rows(step: Run) -> None:
 
 
 def run(step: Run) -> None:
-    """Check each assumption, and write down what it says."""
+    """Check each assumption, and record the result."""
     for check in ANYWHERE if step.simulated else ANYWHERE + ON_A_GPU:
         name = str(check.__doc__).rstrip(".")
         with step.attempt(name):

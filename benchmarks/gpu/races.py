@@ -1,4 +1,4 @@
-"""Races: every way of working, again and again under one hot category; the bits must not move."""
+"""Races: every way of working is repeated many times with one hot category; the bits must not change."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from benchmarks.gpu.paths import Path, list_paths, set_thresholds, trace_launche
 from benchmarks.gpu.report import Run
 
 HOT = 0.9
-# Buckets want so many rows.
+# Buckets are used from this number of rows on.
 N_ROWS = (1 << 22) + 77
 REPEATS, TINY_REPEATS = 200, 2
 
 
 def flatten(result: Any) -> list[Any]:
-    """Give all arrays and numbers of a result."""
+    """List all arrays and numbers of a result."""
     return [item for part in result for item in flatten(part)] if isinstance(result, (tuple, list)) else [result]
 
 
 def alike(first: list[Any], now: list[Any]) -> bool:
-    """Whether two results have the same bits; compared where they are."""
+    """Whether two results have the same bits; they are compared on their device."""
     return all(
         bool((one.view(f"u{one.dtype.itemsize}") == two.view(f"u{two.dtype.itemsize}")).all())
         if hasattr(one, "shape")
@@ -29,14 +29,14 @@ def alike(first: list[Any], now: list[Any]) -> bool:
 
 
 def list_ways(most: int) -> list[Path]:
-    """Operations as they choose for themselves, with few and many categories, and every way that can be forced."""
+    """List all operations with few and many categories, in the way that they choose, and all ways that can be set."""
     ways = [Path(name, work, 60, {}, set()) for name, work in {**BY_CATEGORY, **OF_ANY_ROWS}.items()]
     ways += [Path(f"{name}, many categories", work, most, {}, set()) for name, work in BY_CATEGORY.items()]
     return [*ways, *list_paths()]
 
 
 def run(step: Run) -> None:
-    """Repeat every way of working."""
+    """Repeat the work in every way."""
     columns = Columns(step.size(N_ROWS, 24))
     for way in list_ways(step.size(50_000, 300)):
         with step.attempt(way.name), set_thresholds(way.settings):
@@ -45,7 +45,7 @@ def run(step: Run) -> None:
 
 
 def repeat(step: Run, way: Path, data: Data, repeats: int) -> None:
-    """Work in one way again and again."""
+    """Repeat the work in one way."""
     work = way.operation(data)
     with trace_launches() as launched:
         first = [item.copy() if hasattr(item, "shape") else item for item in flatten(work.call())]

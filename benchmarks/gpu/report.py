@@ -1,4 +1,4 @@
-"""What a step on a GPU is given, and where its report goes."""
+"""The data of a step on a GPU, and the folder of its report."""
 
 import re
 from collections.abc import Iterator
@@ -14,18 +14,18 @@ SIMULATOR = "simulator"
 
 
 def folder_for(device: str, date: str) -> Path:
-    """Where results go unless the user says so: those of the simulator are none."""
+    """Give the default folder for results; results of the simulator are not measurements."""
     slug = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
     return ROOT / ("build/gpu-simulator" if device == SIMULATOR else f"benchmarks/results/{slug}-{date}")
 
 
 def open_report(folder: Path, device: str) -> Report:
-    """Go on with the report in a folder, if it is one of the same device, or begin one."""
+    """Continue the report in a folder, if it is of the same device, or start a new one."""
     return Report.open(folder / "report.json", "GPU", {"device": device, "quick": device == SIMULATOR})
 
 
 class Run(Step):
-    """One step on a GPU; with the option `tiny`, its data are so small that the simulator can do it."""
+    """One step on a GPU; with the option `tiny`, its data are small enough for the simulator."""
 
     @property
     def tiny(self) -> bool:
@@ -34,23 +34,23 @@ class Run(Step):
 
     @property
     def simulated(self) -> bool:
-        """Whether there is no GPU: nothing that is measured means anything."""
+        """Whether there is no GPU, so that times mean nothing."""
         return bool(self.report.document["head"]["device"] == SIMULATOR)
 
     @property
     def backend(self) -> str:
-        """Name of the backend on the device."""
+        """The name of the backend on the device."""
         return "cuda-simulator" if self.simulated else "cuda"
 
     @property
     def ops(self) -> Ops:
-        """Operations on the device."""
+        """The operations on the device."""
         with use_backend(self.backend):
             return resolve(0)
 
     @contextmanager
     def room_for(self, title: str, **cells: object) -> Iterator[None]:
-        """Attempt what may not fit the memory, which is a row of the table and no failure."""
+        """Try work that may not fit into memory; if it does not, a row of the table says so, which is no failure."""
         with self.attempt(str(cells)):
             try:
                 yield
@@ -58,13 +58,13 @@ class Run(Step):
                 self.row(title, **cells, skipped=str(error).splitlines()[0])
 
     def size(self, full: Any, tiny: Any) -> Any:
-        """Choose."""
+        """Choose between the full and the tiny value."""
         return tiny if self.tiny else full
 
     def figures(self, seconds: float, items: int, moved: int) -> dict[str, object]:
-        """Columns of a measurement: rows and bytes a second, and the share of what a copy moves.
+        """Give the columns of a measurement: rows and bytes a second, and the share of the copy's bytes a second.
 
-        Of the simulator's there is none that looks like a measurement.
+        In the simulator, no column looks like a measurement.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Run(Step):
         items : int
             Rows.
         moved : int
-            Bytes that each row must move, each input read and each output written once.
+            Bytes that each row must move, if each input is read once and each output is written once.
         """
         if self.simulated:
             return {"rows": items, "bytes a row": moved, "ran": True}

@@ -13,7 +13,7 @@ from benchmarks.harness import machine
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 SUITES = ("tests/cpu_fallback", "tests/cuda", "tests/encoders")
 WITH_CUDF = "tests/rapids"
-# A suite may take this share of the time that is left.
+# A suite may take this share of the remaining time.
 SHARE = 0.5
 TAIL = 60
 SANITIZED = "over_several_blocks or of_many or over_several or equal_targets or chunks or permutations"
@@ -22,14 +22,14 @@ SANITIZER_ERROR, LONGEST_OF_SANITIZER = 86, 900.0
 
 
 def read_counts(output: str) -> dict[str, int]:
-    """Numbers in pytest's closing line: {"passed": 412, "failed": 1}."""
+    """Read the numbers in pytest's last line, such as {"passed": 412, "failed": 1}."""
     lines = [line for line in output.splitlines() if re.search(r"\bin [0-9.]+s\b", line)]
     counts = re.findall(r"(\d+) ([a-z]+)", lines[-1].split(" in ")[0]) if lines else []
     return {word: int(number) for number, word in counts}
 
 
 def run_command(step: Run, name: str, command: list[str], limit: float) -> tuple[int | None, str]:
-    """Run a command; gives its status (none: it took too long) and its output, the tail of which is kept."""
+    """Run a command; give its status (None if it took too long) and its output, whose end is recorded."""
     environment = machine.environment(OPS_BACKENDS=step.backend, RAPIDS="1")
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
@@ -44,7 +44,7 @@ def run_command(step: Run, name: str, command: list[str], limit: float) -> tuple
 
 
 def left_out(step: Run, *modules: str) -> bool:
-    """Say why nothing can run, if that is so."""
+    """Whether the suites cannot run here; the reason is recorded."""
     missing = [name for name in modules if find_spec(name) is None]
     if step.tiny or step.simulated:
         step.note("left out: it needs a GPU")
@@ -54,7 +54,7 @@ def left_out(step: Run, *modules: str) -> bool:
 
 
 def run(step: Run) -> None:
-    """Run the suites of operations, kernels, encoders and, where cuDF is, its frames, each on its own."""
+    """Run the suites of operations, kernels and encoders, and of frames if cuDF is installed, each separately."""
     if left_out(step, "pytest", "hypothesis"):
         return
     for suite in (*SUITES, WITH_CUDF) if find_spec("cudf") is not None else SUITES:
@@ -66,7 +66,7 @@ def run(step: Run) -> None:
 
 
 def find_sanitizer() -> str | None:
-    """Where compute-sanitizer is: on the PATH, or where its wheel has it, which is on none."""
+    """Find compute-sanitizer: on the PATH, or in its wheel, which is not on the PATH."""
     try:
         paths = [str(path.locate()) for path in files(SANITIZER_WHEEL) or [] if path.match("bin/compute-sanitizer")]
     except PackageNotFoundError:
@@ -75,12 +75,12 @@ def find_sanitizer() -> str | None:
 
 
 def sanitize(step: Run) -> None:
-    """Look for bad memory accesses and races while some operations of every kind run."""
+    """Look for wrong memory accesses and races while some operations of every kind run."""
     if left_out(step, "pytest", "hypothesis"):
         return
     program = find_sanitizer()
     if program is None:
-        # Among other steps it is one that can be done without; asked for by itself, nothing was looked for.
+        # With other steps, a missing sanitizer is no failure; if only this step was requested, it is one.
         say = step.fail if step.options.only == ["sanitizer"] else step.note
         say("left out: compute-sanitizer is neither on the PATH nor installed as a wheel")
         return

@@ -19,7 +19,7 @@ def wait() -> None:
 
 
 def seconds_of(call: Call) -> float:
-    """Seconds of a call on the device, between two events on the current stream."""
+    """Measure the seconds of a call on the device, between two events on the current stream."""
     if SIMULATED:
         return host_seconds_of(call)
     begun, ended = xp.cuda.Event(), xp.cuda.Event()
@@ -31,7 +31,7 @@ def seconds_of(call: Call) -> float:
 
 
 def host_seconds_of(call: Call) -> float:
-    """Seconds of a call until the device has done it, by the host's clock."""
+    """Measure the seconds until the device has finished a call, by the host's clock."""
     wait()
     begun = time.perf_counter()
     call()
@@ -40,7 +40,7 @@ def host_seconds_of(call: Call) -> float:
 
 
 def measure(call: Call, by: Callable[[Call], float] = seconds_of, repeats: int = REPEATS) -> float:
-    """Median seconds of several calls, after one that compiles and warms up; one call in the simulator."""
+    """Measure the median seconds of several calls, after one that compiles and warms up; one call in the simulator."""
     if SIMULATED:
         return by(call)
     call()
@@ -48,7 +48,7 @@ def measure(call: Call, by: Callable[[Call], float] = seconds_of, repeats: int =
 
 
 def free_memory() -> int:
-    """Bytes that can be had, those that CuPy keeps for later included; in the simulator as many as anybody wants."""
+    """Give the free bytes, including the bytes that CuPy keeps for later; without limit in the simulator."""
     if SIMULATED:
         return 1 << 62
     xp.get_default_memory_pool().free_all_blocks()
@@ -56,7 +56,7 @@ def free_memory() -> int:
 
 
 def peak_of(call: Call) -> int | None:
-    """Most bytes of CuPy's that a call holds at once on top of those before it; nobody knows in the simulator."""
+    """Measure the peak of CuPy's bytes in a call, minus the bytes before it; None in the simulator."""
     if SIMULATED:
         call()
         return None

@@ -11,7 +11,7 @@ from benchmarks.harness.machine import ROOT
 
 
 def names_of(known: Collection[str], kind: str) -> Callable[[str], list[str]]:
-    """Give a reader of one name or more, separated by commas; `kind` is what one of them is called."""
+    """Give a reader of one or more names, separated by commas; `kind` is the word for one of them in errors."""
 
     def read(text: str) -> list[str]:
         names = text.split(",")
@@ -38,12 +38,12 @@ def whole_numbers(text: str) -> list[int]:
 
 
 def plural(axis: str) -> str:
-    """Name of the option of an axis."""
+    """Give the name of the option for an axis."""
     return axis if axis.endswith("s") else f"{axis}s"
 
 
 def axes_of(topic: Topic) -> dict[str, list[Any]]:
-    """Axes of all grids that are products, and their values."""
+    """Give the axes of all grids that are products of axes, and their values."""
     axes: dict[str, dict[Any, None]] = {}
     for grid in topic.grids:
         for axis, values in ({} if grid.listed else grid.axes).items():
@@ -52,7 +52,7 @@ def axes_of(topic: Topic) -> dict[str, list[Any]]:
 
 
 def parser_of(topic: Topic, description: str | None) -> argparse.ArgumentParser:
-    """Give a reader of the options that every topic has."""
+    """Give a parser with the options that every topic has."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {topic.command}",
         description=description,
@@ -78,7 +78,7 @@ def parser_of(topic: Topic, description: str | None) -> argparse.ArgumentParser:
 
 
 def chosen_axes(options: argparse.Namespace) -> dict[str, list[Any]]:
-    """Axes of which the user chose values."""
+    """Give the axes for which the user chose values."""
     prefix = "axis "
     return {
         name.removeprefix(prefix): values
@@ -88,7 +88,7 @@ def chosen_axes(options: argparse.Namespace) -> dict[str, list[Any]]:
 
 
 def folder_of(options: argparse.Namespace, name: str) -> Path:
-    """Where results go; those of trials are not kept."""
+    """Give the folder for results; those of trials go to the folder `build`."""
     if options.out:
         return Path(options.out).resolve()
     return ROOT / (f"build/{name}-quick" if options.quick else f"benchmarks/results/{name}-{datetime.now(UTC).date()}")

@@ -1,4 +1,4 @@
-"""What a topic is made of: grids of cells, and contenders that do the work of a cell."""
+"""The parts of a topic: grids of cells, and contenders that do the work of a cell."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ Choice = Mapping[str, Collection[Any]]
 
 
 class Seconds(float):
-    """What a call gives that has measured its time itself."""
+    """The result of a call that measures its time itself."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Prepared:
     Parameters
     ----------
     call : callable
-        What is measured. It gives the answer, in the order of the rows.
+        The call that is measured. It gives the answer, in the order of the rows.
     expected : object
-        Its method `verdict` takes the answer, and gives what is wrong with it ("" if nothing) and the largest error.
+        Its method `verdict` takes the answer, and gives the fault ("" if there is none) and the largest error.
     finish : callable, optional
-        Gives back what has to be given back at the end.
+        Releases resources at the end.
     watch : callable, optional
-        Gives figures of a right answer that it knows better than the record ("peak bytes" of a GPU).
+        Gives figures of a right answer that are better than those of the record ("peak bytes" of a GPU).
     """
 
     call: Callable[[], Any]
@@ -48,15 +48,15 @@ class Contender:
     ----------
     name : str
     family : str
-        Tables show the fastest of each family.
+        Tables show the fastest contender of each family.
     prepare : callable
-        Makes `Prepared` of the rows of a cell.
+        Makes `Prepared` from the rows of a cell.
     only : mapping
-        Axis to the values of it that this contender can do; all values of axes that are not named.
+        For each axis, the values that this contender can do; it can do all values of axes that are not named.
     needs : tuple of str
         Modules without which it cannot run.
     compiles : bool
-        Whether a first call with as many rows compiles something, and must not be judged by its memory.
+        Whether a first call with equally many rows compiles something, so that its memory must not be judged.
     """
 
     name: str
@@ -67,12 +67,12 @@ class Contender:
     compiles: bool = False
 
     def does(self, cell: Cell) -> bool:
-        """Tell whether it can do a cell."""
+        """Whether the contender can do a cell."""
         return all(cell[axis] in values for axis, values in self.only.items())
 
     @property
     def missing(self) -> list[str]:
-        """Modules that it needs and that are not installed."""
+        """List the needed modules that are not installed."""
         return [name for name in self.needs if find_spec(name) is None]
 
 
@@ -84,33 +84,32 @@ class Grid:
     ----------
     name : str
     axes : mapping
-        Axis to its values, the axis that changes most slowly first; few rows come before many.
+        For each axis its values; the axis that changes most slowly comes first, and few rows come before many.
     contenders : sequence of Contender
-        The first one is ours: ratios are against it.
+        The first one is ours: ratios compare with it.
     quick : mapping
         Values of some axes for a trial on a few rows.
     keep : callable, optional
-        Takes a cell and the axes that the user chose, and tells whether the cell exists.
+        Takes a cell and the axes that the user chose; returns whether the cell exists.
     listed : callable, optional
-        Gives all cells where they are no product of axes; takes whether this is a trial.
+        Gives all cells, if they are not a product of axes; its argument says whether this is a trial.
     draw, open : callable
-        Draw the rows of a cell into a folder, once; and open them in a process (or only the first so many).
+        Draw the rows of a cell into a folder, once; and open all or the first of these rows in a process.
     fresh : bool
         Whether each timed call is the first call of a new process.
     isolated : bool
-        Whether each contender has a process of its own, and not all this one.
+        Whether each contender has a process of its own; otherwise all run in this process.
     environment : callable, optional
-        Environment variables of a process that is about to begin, from the cell and its folder; processes then serve
-        one cell.
+        Environment variables for a new process, from the cell and its folder; each process then serves one cell.
     clock : callable
         Gives the seconds and the answer of a call.
     most_turns : int
         Timed calls of a fast contender.
     views : mapping
-        Contender of ours to the families that it is compared with; only the first contender with all families unless
-        given.
+        For each contender of ours, the families with which it is compared; by default, only the first contender, with
+        all families.
     mark : callable, optional
-        Text behind a ratio, such as that of a missed goal, from the measured cell, the family and the ratio.
+        Text after a ratio, for example for a missed goal, from the measured cell, the family and the ratio.
     remark : callable, optional
         Lines below the table, from all measured cells.
     """
@@ -133,7 +132,7 @@ class Grid:
     remark: Callable[[list[Cell]], list[str]] = lambda _: []
 
     def cells(self, chosen: Choice, quick: bool) -> Iterator[Cell]:
-        """Give the cells of the axes that the user chose."""
+        """Yield the cells of the axes that the user chose."""
         if self.listed is not None:
             yield from self.listed(quick)
             return
@@ -147,11 +146,11 @@ class Grid:
                 yield cell
 
     def contender(self, name: str) -> Contender:
-        """Find a contender."""
+        """Find a contender by its name."""
         return next(contender for contender in self.contenders if contender.name == name)
 
     def names_for(self, cell: Cell, asked: Sequence[str]) -> list[str]:
-        """Give the contenders that are asked for, do a cell, and have their libraries."""
+        """List the requested contenders that can do a cell and whose libraries are installed."""
         able = [contender for contender in self.contenders if contender.does(cell) and not contender.missing]
         return [contender.name for contender in able if contender.name in asked]
 
@@ -167,7 +166,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Topic:
-    """One command.
+    """One command for benchmarks.
 
     Parameters
     ----------
@@ -177,11 +176,11 @@ class Topic:
         First line of the report.
     grids : tuple of Grid
     notes : str
-        What a reader of the report has to know.
+        Notes for readers of the report.
     packages : tuple of str
         Distributions whose versions the report names.
     machine : callable, optional
-        Says more of the machine, or better: its GPU.
+        Describes the machine in more detail, for example its GPU.
     """
 
     module: str
@@ -193,21 +192,21 @@ class Topic:
 
     @property
     def command(self) -> str:
-        """The module that a user runs."""
+        """Name of the module that a user runs."""
         return self.module.removesuffix(".__main__")
 
     @property
     def name(self) -> str:
-        """Name of its files."""
+        """Name of the topic's files."""
         return self.command.rpartition(".")[2]
 
     def grid(self, name: str) -> Grid:
-        """Find a grid."""
+        """Find a grid by its name."""
         return next(grid for grid in self.grids if grid.name == name)
 
 
 def name_of(cell: Cell) -> str:
-    """Give a cell in words."""
+    """Write a cell in words."""
     texts = (
         f"{value:,} {axis}" if isinstance(value, int) else str(value) for axis, value in cell.items() if axis != "grid"
     )

@@ -1,4 +1,4 @@
-"""What is right: answers are compared with an independent definition before any time counts."""
+"""Judges: answers are compared with an independent definition before any time counts."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ Verdict = tuple[str, float]
 
 @dataclass(frozen=True)
 class Answer:
-    """Encodings that are expected, within a tolerance that is relative, and absolute below one.
+    """Expected encodings, with a tolerance that is relative for values above one, and absolute below.
 
     Parameters
     ----------
     columns : callable
-        Gives the columns one after the other, so that ten classes need no more memory than one.
+        Yields the columns one after the other, so that ten classes need no more memory than one.
     width : int
-        How many columns there are.
+        Number of columns.
     tolerance : float
     """
 
@@ -35,7 +35,7 @@ class Answer:
         return cls(lambda: iter(matrix.T), matrix.shape[1], tolerance)
 
     def verdict(self, given: Any) -> Verdict:
-        """Say what is wrong with an answer ("" if nothing), and give the largest difference."""
+        """Give the fault of an answer ("" if there is none), and the largest difference."""
         given = as_matrix(given)
         largest = 0.0
         if given.shape[1] != self.width:
@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Numbering:
-    """Integer codes that are expected: equal values have equal codes, and other values other codes.
+    """Expected integer codes: equal values have equal codes, and different values have different codes.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Numbering:
     codes: Array
 
     def verdict(self, given: Any) -> Verdict:
-        """Say what is wrong with codes ("" if nothing)."""
+        """Give the fault of codes ("" if there is none)."""
         given = np.asarray(given).ravel()
         if given.shape != self.codes.shape or not np.array_equal(given, np.rint(given)):
             return f"codes of shape {given.shape} and type {given.dtype} for {len(self.codes):,} rows", np.inf
@@ -80,7 +80,7 @@ class Numbering:
 
 
 class Unjudged:
-    """Nothing is expected: of calls whose answer is no array."""
+    """No judge, for calls whose answer is not an array."""
 
     def verdict(self, _: Any) -> Verdict:
         """Find nothing wrong."""

@@ -1,4 +1,4 @@
-"""What a run says of the machine, the checkout, and what is installed."""
+"""The description of a run: the machine, the checkout, and the installed versions."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ GIBIBYTE = 1 << 30
 
 
 def output_of(*command: str) -> str | None:
-    """What a command says; None where it cannot."""
+    """Give the output of a command; None if it fails."""
     if which(command[0]) is None:
         return None
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=60)
@@ -23,8 +23,8 @@ def output_of(*command: str) -> str | None:
 
 
 def commit() -> str:
-    """Commit of the checkout, and whether it was changed since; of a copy without one, what SOURCE_COMMIT says."""
-    # A checkout may be another user's, as on mounted disks, of which git says nothing unless it is called safe.
+    """Give the commit of the checkout, and whether files were changed since; in a copy without git, SOURCE_COMMIT."""
+    # A checkout may belong to another user, as on mounted disks; git works there only if the folder is marked as safe.
     git = ("git", "-c", f"safe.directory={ROOT}")
     revision = output_of(*git, "rev-parse", "--short=12", "HEAD")
     if not revision:
@@ -33,7 +33,7 @@ def commit() -> str:
 
 
 def installed(name: str) -> str:
-    """Version of a package."""
+    """Give the version of a package."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -41,7 +41,7 @@ def installed(name: str) -> str:
 
 
 def processor() -> str:
-    """Name of the CPU."""
+    """Give the name of the CPU."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -49,25 +49,25 @@ def processor() -> str:
 
 
 def memory() -> str | None:
-    """Memory of the machine."""
+    """Give the amount of memory of the machine."""
     if not hasattr(os, "sysconf"):
         return None
     return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / GIBIBYTE:.1f} GiB"
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """Count the processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Variables of a process that finds this checkout, installed or not."""
+    """Give environment variables with which a process finds this checkout, installed or not."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, "PYTHONPATH": path, **more}
 
 
 def describe(packages: tuple[str, ...], quick: bool) -> dict[str, Any]:
-    """Give what is known before anything is measured."""
+    """Describe machine and versions, before anything is measured."""
     rates = {} if quick else {f"{n} thread" + "s" * (n > 1): copy_rate(n) for n in sorted({1, cores()})}
     return {
         "device": processor(),

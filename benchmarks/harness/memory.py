@@ -1,4 +1,4 @@
-"""Memory of a process, as Linux counts it, and how fast the machine copies."""
+"""Memory of a process, as Linux counts it, and the speed of copies on the machine."""
 
 import ctypes
 import gc
@@ -16,7 +16,7 @@ COPIED = 1 << 28
 
 
 def resident(field: str = "VmRSS") -> int | None:
-    """Resident bytes now, or the most there were (VmHWM); nobody knows but on Linux."""
+    """Give the resident bytes now, or the most so far (VmHWM); None on systems other than Linux."""
     if not STATUS.exists():
         return None
     values = [line.split()[1] for line in STATUS.read_text().splitlines() if line.startswith(f"{field}:")]
@@ -24,7 +24,7 @@ def resident(field: str = "VmRSS") -> int | None:
 
 
 def release() -> None:
-    """Give back what earlier calls left in heaps: a call that takes it again must be charged with it."""
+    """Return memory that earlier calls left in heaps to the system, so that the next call is charged for its memory."""
     gc.collect()
     if "cpu_fallback.memory_pool" in sys.modules:
         sys.modules["cpu_fallback.memory_pool"].pool.free.clear()
@@ -33,12 +33,12 @@ def release() -> None:
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):
-        # Only glibc has it.
+        # Only glibc has this function.
         return
 
 
 def forget_peak() -> int | None:
-    """Resident bytes from which the peak counts again."""
+    """Reset the peak, and give the resident bytes from which it counts again."""
     release()
     try:
         CLEAR.write_text("5")
@@ -48,7 +48,7 @@ def forget_peak() -> int | None:
 
 
 def peak_over(before: int | None, least: int = 0) -> int | None:
-    """Most bytes since then, over those then; not measurable where that is less than what was certainly taken."""
+    """Give the peak minus the bytes before the call; None if this is less than the call certainly took."""
     peak = resident("VmHWM")
     if before is None or peak is None or peak - before < least:
         return None
@@ -56,7 +56,7 @@ def peak_over(before: int | None, least: int = 0) -> int | None:
 
 
 def copy_rate(threads: int, size: int = COPIED) -> float:
-    """Bytes that a copy in memory reads and writes a second, by so many threads."""
+    """Measure the bytes a second that a copy in memory reads and writes, with this number of threads."""
     given, target = np.ones(size, np.uint8), np.zeros(size, np.uint8)
     parts = [slice(size * number // threads, size * (number + 1) // threads) for number in range(threads)]
     times = []

@@ -1,4 +1,4 @@
-"""The other end of the pipe: a process of contenders, asked one thing at a time."""
+"""The parent's end of the pipe: a process of contenders, which gets one request at a time."""
 
 import os
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from benchmarks.harness.worker import Record, serve
 
 
 class Process:
-    """A process of contenders, begun when it is first asked, and again after it died.
+    """A process of contenders, started at the first request, and again after it died.
 
     Parameters
     ----------
     module : str
-        Holds the topic.
+        The module with the topic.
     limit : float
-        Seconds after which an answer is waited for no longer.
+        Most seconds to wait for an answer.
     environment : callable, optional
-        Gives variables of its environment when it begins.
+        Gives the environment variables of the process when it starts.
     """
 
     def __init__(self, module: str, limit: float, environment: Callable[[], dict[str, str]] = dict) -> None:
@@ -29,12 +29,12 @@ class Process:
         self.worker: tuple[SpawnProcess, Connection] | None = None
 
     def begin(self) -> Connection:
-        """Give the pipe to the process."""
+        """Start the process if necessary, and give the pipe to it."""
         if self.worker is None:
             context = get_context("spawn")
             pipe, its_pipe = context.Pipe()
             process = context.Process(target=serve, args=(self.module, its_pipe))
-            # Libgomp's threads would spin, and a process would compile, between the calls of others.
+            # Otherwise threads of libgomp would spin, and a process would compile, while others are timed.
             quiet = {"OMP_WAIT_POLICY": "PASSIVE", "GPU_ENCODE_COMPILE": "now"}
             with mock.patch.dict(os.environ, {**quiet, **os.environ, **self.environment()}):
                 process.start()
@@ -43,7 +43,7 @@ class Process:
         return self.worker[1]
 
     def ask(self, grid: str, name: str, what: str, **details: Any) -> Record:
-        """Ask a contender for something, and wait for the answer."""
+        """Send a request to a contender, and wait for the answer."""
         pipe = self.begin()
         try:
             pipe.send({"grid": grid, "name": name, "what": what, **details})
@@ -56,7 +56,7 @@ class Process:
         return {"status": "not run", "said": f"no answer in {self.limit:.0f} s", "about": self.limit}
 
     def end(self) -> int | None:
-        """End the process; gives its status."""
+        """End the process, and give its exit status."""
         if self.worker is None:
             return None
         process, pipe = self.worker

@@ -18,7 +18,7 @@ from benchmarks.harness.turns import TIME_WAS_UP, Turns
 
 
 def cells_of(topic: Topic, options: argparse.Namespace) -> Iterator[tuple[Grid, Cell, list[str]]]:
-    """Cells that are asked for, and the contenders of each."""
+    """Yield the requested cells, each with its contenders."""
     for grid in topic.grids:
         if grid.name in options.only:
             for cell in grid.cells(chosen_axes(options), options.quick):
@@ -28,7 +28,7 @@ def cells_of(topic: Topic, options: argparse.Namespace) -> Iterator[tuple[Grid, 
 
 
 def measure(topic: Topic, results: Results, options: argparse.Namespace) -> str:
-    """Measure all cells that need it, and say how it ended."""
+    """Measure all cells that are not finished, and say how the run ended."""
     deadline = time.monotonic() + options.time_limit
     turns = Turns(topic, options.contender_limit, 1 if options.quick else options.repeats, options.quick, deadline)
     with tempfile.TemporaryDirectory(prefix="gpu-encode-benchmark-") as root:
@@ -53,7 +53,7 @@ def measure(topic: Topic, results: Results, options: argparse.Namespace) -> str:
 
 
 def finish(topic: Topic, results: Results) -> int:
-    """Print the short tables, and say where all results are."""
+    """Print the short tables, and the path of all results."""
     for grid in topic.grids:
         lines = [line for cell in results.cells if cell["grid"] == grid.name for line in compare_cell(grid, cell)]
         if lines:
@@ -64,7 +64,7 @@ def finish(topic: Topic, results: Results) -> int:
 
 
 def main(topic: Topic, description: str | None = None, arguments: list[str] | None = None) -> int:
-    """Run a topic; 1 if anything was wrong, 2 if it cannot run here."""
+    """Run a topic; return 1 if anything was wrong, 2 if the topic cannot run here."""
     options = parser_of(topic, description or topic.title).parse_args(arguments)
     path = folder_of(options, topic.name) / f"{topic.name}.json"
     asked = [contender for grid in topic.grids for contender in grid.contenders if contender.name in options.contenders]

@@ -1,4 +1,4 @@
-"""Results in two files, JSON and Markdown: all that is known so far, on disk at any time."""
+"""Results in two files, JSON and Markdown: all results so far are on disk at any time."""
 
 import json
 import tempfile
@@ -13,17 +13,17 @@ from benchmarks.harness.worker import Record
 from gpu_encode.scale.files.staging import publish
 
 Document = dict[str, Any]
-# What has to be the same for two runs to be one.
+# Settings that must be the same in two runs if one is to continue the other.
 SAME = ("device", "cores", "commit", "versions", "quick")
 BAD = ("wrong", "failed")
 
 
 class RefusedError(Exception):
-    """What is in the folder would be lost, or is of another run."""
+    """Results in the folder would be lost, or belong to another run."""
 
 
 def save(document: Document, path: Path, text: str) -> None:
-    """Write a document (a line for each cell) and its report beside it, or neither."""
+    """Write a document (a line for each cell) and its report, both or neither."""
     path.parent.mkdir(parents=True, exist_ok=True)
     top = json.dumps({key: value for key, value in document.items() if key != "cells"}, indent=1)
     cells = ",\n".join(f"  {json.dumps(cell)}" for cell in document["cells"])
@@ -35,7 +35,7 @@ def save(document: Document, path: Path, text: str) -> None:
 
 
 class Results:
-    """Cells in a folder; each is a cell's axes, the name of its grid, and a record of each contender.
+    """Measured cells in a folder; each has the axes of the cell, the name of its grid, and a record of each contender.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Results:
         The JSON file.
     document : dict
     report : callable
-        Makes Markdown of the document.
+        Makes Markdown from the document.
     """
 
     def __init__(self, path: Path, document: Document, report: Callable[[Document], str]) -> None:
@@ -51,12 +51,12 @@ class Results:
 
     @classmethod
     def open(cls, path: Path, head: Document, report: Callable[[Document], str], resume: bool = False) -> "Results":
-        """Begin results, or go on with those that are there.
+        """Start new results, or continue the results in the folder.
 
         Raises
         ------
         RefusedError
-            If finished cells would be lost, or the file holds results of other settings.
+            If finished cells would be lost, or if the file has results of other settings.
         """
         earlier: Document | None = json.loads(path.read_text()) if path.exists() else None
         if earlier is not None and resume:
@@ -79,15 +79,15 @@ class Results:
 
     @property
     def cells(self) -> list[Record]:
-        """Cells so far."""
+        """The measured cells so far."""
         return self.document["cells"]
 
     def find(self, cell: Cell) -> Record | None:
-        """What is known of a cell."""
+        """Find the record of a cell."""
         return next((measured for measured in self.cells if cell.items() <= axes_of(measured).items()), None)
 
     def has(self, cell: Cell, names: Sequence[str]) -> bool:
-        """Whether a cell needs no run: all contenders were asked, and none lacked time, was wrong or broke."""
+        """Whether a cell need not be run: all contenders were asked, and none lacked time, was wrong or broke."""
         records = (self.find(cell) or {"contenders": {}})["contenders"]
         return all(
             name in records and records[name].get("said") != TIME_WAS_UP and records[name]["status"] not in BAD
@@ -95,11 +95,11 @@ class Results:
         )
 
     def guess(self, cell: Cell, name: str) -> float | None:
-        """Seconds that a contender will take, in proportion to those of the nearest smaller number of rows."""
+        """Estimate the seconds of a contender, in proportion to its time for the nearest smaller number of rows."""
         others, known = {axis: value for axis, value in cell.items() if axis != "rows"}, []
         for measured in self.cells:
             record = measured["contenders"].get(name, {})
-            # What was not run on fewer rows would take at least as long as was known then.
+            # A contender that was not run on fewer rows would take at least as long as was estimated then.
             seconds = record.get("seconds", record.get("about"))
             if (
                 others.items() <= axes_of(measured).items()
@@ -110,7 +110,7 @@ class Results:
         return max(known)[1] if known else None
 
     def add(self, cell: Cell, records: dict[str, Record]) -> None:
-        """Put a cell where it was, or at the end; times of one cell are compared, so that all are of one run."""
+        """Replace a cell, or add it at the end; times of one cell are compared, so all of them are from one run."""
         earlier = self.find(cell)
         if earlier is None:
             self.cells.append({**cell, "contenders": records})
@@ -119,12 +119,12 @@ class Results:
         self.save()
 
     def end(self, status: str) -> None:
-        """Say how it ended."""
+        """Record how the run ended."""
         self.document["status"] = status
         self.save()
 
     def wrong(self) -> list[str]:
-        """What must not be: wrong answers of anybody, and contenders that broke."""
+        """List the failures: wrong answers of any contender, and contenders that broke."""
         return [
             f"{name} ({name_of(axes_of(cell))}): {record['status']}"
             for cell in self.cells
@@ -138,5 +138,5 @@ class Results:
 
 
 def axes_of(record: Record) -> Cell:
-    """Axes of a measured cell."""
+    """Give the axes of a measured cell."""
     return {axis: value for axis, value in record.items() if axis != "contenders"}

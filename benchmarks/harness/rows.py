@@ -1,4 +1,4 @@
-"""Rows of a benchmark: drawn once, kept in files, and mapped into every process that works on them."""
+"""Rows of a benchmark: drawn once, kept in files, and mapped into every process that uses them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ SHARE_OF_ONES = 0.3
 
 
 def draw(root: Path, cell: dict[str, Any]) -> Path:
-    """Draw the rows of a cell into a folder, unless they are there, and give the folder."""
+    """Draw the rows of a cell into a folder, unless they are there already; give the folder."""
     rows, categories = cell["rows"], cell["categories"]
     folder = root / f"{rows}-{categories}"
     if not (folder / "continuous.npy").exists():
@@ -29,14 +29,14 @@ def draw(root: Path, cell: dict[str, Any]) -> Path:
 
 
 def open_rows(folder: Path, cell: dict[str, Any], first: int | None = None) -> "Rows":
-    """Open the rows of a cell, or only so many; every page is read, so that no run is charged with that."""
+    """Open the rows of a cell, or only the first of them; every page is read now, so that no run has to read it."""
     rows = Rows(folder, cell, first)
     rows.touch()
     return rows
 
 
 def draw_numbers(folder: Path, rows: int, categories: int) -> None:
-    """Draw codes by a bounded Zipf law (the k-th most frequent has a share of 1/k) and the targets."""
+    """Draw codes from a bounded Zipf law (the k-th most frequent has a share of 1/k), and the targets."""
     random = np.random.default_rng([20, rows, categories])
     shares = np.cumsum(1.0 / np.arange(1, categories + 1))
     shares /= shares[-1]
@@ -70,7 +70,7 @@ def write_text(folder: Path, categories: int) -> None:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one cell in the containers that contenders want, each made when it is first asked for.
+    """The rows of one cell in the containers that contenders take, each made on first use.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Rows:
         `keys` ("int" or "text"), `categories`, and where there is one `work` and `target`
         ("binary", "continuous" or "multiclass").
     first : int, optional
-        Only so many rows.
+        Only this number of rows.
     """
 
     folder: Path
@@ -88,31 +88,31 @@ class Rows:
 
     @property
     def keys(self) -> str:
-        """Kind of the keys."""
+        """The kind of the keys."""
         return str(self.cell["keys"])
 
     @property
     def work(self) -> str:
-        """What is to be done."""
+        """The work of the cell."""
         return str(self.cell.get("work", ""))
 
     @property
     def kind(self) -> str:
-        """Kind of the target."""
+        """The kind of the target."""
         return str(self.cell.get("target", "binary"))
 
     @property
     def categories(self) -> int:
-        """Categories that rows are drawn from."""
+        """The number of categories from which rows are drawn."""
         return int(self.cell["categories"])
 
     def mapped(self, name: str) -> Array:
-        """Array of a file: pages of memory are shared, and nobody who writes changes what others read."""
+        """Map the array of a file: processes share its memory, and a process that writes changes only its own copy."""
         return np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="c"))[: self.first]
 
     @cached_property
     def codes(self) -> Array:
-        """Number of the category of each row: what the judge goes by, and the keys where these are integers."""
+        """The category number of each row: the judge uses it, and it is the key if keys are integers."""
         return self.mapped("codes")
 
     @cached_property
@@ -122,7 +122,7 @@ class Rows:
 
     @cached_property
     def values(self) -> Array:
-        """Column of reals beside the keys, every page of it read."""
+        """A column of reals in addition to the keys; every page of it is read."""
         values = self.mapped("continuous")
         values.sum()
         return values
@@ -134,7 +134,7 @@ class Rows:
 
     @cached_property
     def folds(self) -> Array:
-        """Fold number of each row, for those who cannot draw their own."""
+        """The fold number of each row, for contenders that cannot draw folds themselves."""
         return np.arange(self.n_rows, dtype=np.int32) % np.int32(N_FOLDS)
 
     @cached_property
@@ -147,39 +147,39 @@ class Rows:
 
     @cached_property
     def objects(self) -> Array:
-        """Keys as Python's text, one object a category, as readers of files make them."""
+        """Keys as Python's text, one object for each category, as readers of files make them."""
         words = np.array(words_of(self.categories).to_pylist(), dtype=object)
         return words[self.codes]
 
     @property
     def host_keys(self) -> Array:
-        """Keys as NumPy has them: numbers, or Python's text."""
+        """Keys in NumPy: numbers, or Python's text."""
         return self.objects if self.keys == "text" else self.codes
 
     @cached_property
     def series(self) -> Any:
-        """Keys as pandas has them: numbers or objects."""
+        """Keys in a pandas series: numbers or objects."""
         import pandas as pd
 
         return pd.Series(self.host_keys, name="key", dtype=object if self.keys == "text" else None, copy=False)
 
     @cached_property
     def frame(self) -> Any:
-        """Keys as a pandas frame of one column."""
+        """Keys in a pandas frame of one column."""
         return self.series.to_frame()
 
     @cached_property
     def arrow(self) -> Any:
-        """Keys as Arrow has them."""
+        """Keys in Arrow."""
         return self.text if self.keys == "text" else pa.array(self.codes)
 
     @property
     def matrix(self) -> Array:
-        """Keys as scikit-learn wants them: a NumPy matrix."""
+        """Keys in a NumPy matrix, as scikit-learn takes them."""
         return self.host_keys.reshape(-1, 1)
 
     def touch(self) -> None:
-        """Read every page of what is mapped."""
+        """Read every page of the mapped files."""
         for array in (self.codes, self.target):
             array.sum()
         if self.keys == "text":

@@ -1,4 +1,4 @@
-"""Work in steps, and their report in two files, JSON and Markdown: all that is known so far, on disk at any time."""
+"""Work in steps, and their report in two files, JSON and Markdown: all results so far are on disk at any time."""
 
 import argparse
 import json
@@ -16,12 +16,12 @@ from benchmarks.harness.tables import preface, table
 
 Document = dict[str, Any]
 LINES_OF_TRACE = 6
-# An error of a device stays: all work after it fails as well.
+# After an error of the device, all later work fails as well.
 MOST_BROKEN = 8
 
 
 def section(name: str, step: Document) -> list[str]:
-    """Lines of one step."""
+    """Give the lines of one step."""
     state = step["status"] + (f" after {step['seconds']:.0f} s" if step.get("seconds") is not None else "")
     lines = [f"## {name}: {state}", ""]
     for failure in step["failures"]:
@@ -34,14 +34,14 @@ def section(name: str, step: Document) -> list[str]:
 
 
 class Report:
-    """A report in a folder; steps of an older one there stay until they run again.
+    """A report in a folder; steps of an older report in the folder stay until they run again.
 
     Parameters
     ----------
     path : Path
         The JSON file.
     document : dict
-        `title`, `head` (what was measured where, and how), and `steps`.
+        `title`, `head` (the description of the measurement), and `steps`.
     """
 
     def __init__(self, path: Path, document: Document) -> None:
@@ -50,13 +50,13 @@ class Report:
 
     @classmethod
     def open(cls, path: Path, title: str, head: Document, same: str = "device") -> Self:
-        """Go on with the report in a file, if there is one whose head says the `same`, or begin one."""
+        """Continue the report in a file, if its head has the same value of `same`; otherwise start a new one."""
         earlier = json.loads(path.read_text()) if path.exists() else {}
         is_same = earlier.get("head", {}).get(same) == head[same]
         return cls(path, {"title": title, "head": head, "steps": earlier["steps"] if is_same else {}})
 
     def begin(self, step: str, source: str | None = None) -> None:
-        """Forget what a step found before, and keep the steps in the order in which they ran."""
+        """Forget the earlier results of a step, and keep the steps in the order in which they ran."""
         self.steps.pop(step, None)
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         self.steps[step] = {"status": "running", "commit": source or commit(), "begun": begun, "seconds": None}
@@ -64,16 +64,16 @@ class Report:
         self.save()
 
     def end(self, step: str, status: str, seconds: float | None = None) -> None:
-        """Say how a step ended."""
+        """Record how a step ended."""
         self.steps[step] |= {"status": status, "seconds": seconds}
         self.save()
 
     def failed(self) -> list[str]:
-        """Steps that found something wrong."""
+        """List the steps that found something wrong."""
         return [name for name, step in self.steps.items() if step["failures"]]
 
     def finish(self) -> int:
-        """Say where all is, and what was wrong; 1 if anything was."""
+        """Print the path of the report, and everything that was wrong; return 1 if anything was."""
         text = self.path.with_suffix(".md")
         print(f"{text}: " + (f"wrong: {', '.join(self.failed())}" if self.failed() else "nothing is wrong"))
         return int(bool(self.failed()))
@@ -85,19 +85,19 @@ class Report:
             lines += section(name, step)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         for suffix, written in ((".json", json.dumps(self.document, indent=1)), (".md", "\n".join(lines))):
-            # Nobody ever finds half of a file.
+            # The file is replaced at once, so that no reader finds half of it.
             part = self.path.with_suffix(f"{suffix}.part")
             part.write_text(written + "\n")
             part.replace(self.path.with_suffix(suffix))
 
 
 class OutOfTimeError(Exception):
-    """The time limit has passed; what was found so far is on disk."""
+    """The time limit has passed; all results so far are on disk."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a run: where to write, what was asked for, and how much time is left.
+    """One step of a run: its report, its options, and its deadline.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Step:
     report : Report
     options : argparse.Namespace
     deadline : float
-        When to stop, in the time of `time.monotonic`.
+        The time to stop, by the clock `time.monotonic`.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Step:
     broken: list[str] = field(default_factory=list)
 
     def run(self, work: Callable[[Any], None]) -> None:
-        """Do the work of the step; what goes wrong is part of the report."""
+        """Do the work of the step; errors become part of the report."""
         begun, status = time.monotonic(), "done"
         try:
             work(self)
@@ -127,17 +127,17 @@ class Step:
         self.report.end(self.name, status, round(time.monotonic() - begun, 1))
 
     def left(self) -> float:
-        """Seconds left."""
+        """Give the remaining seconds."""
         return self.deadline - time.monotonic()
 
     def pause(self) -> None:
-        """Stop between two things if time is up."""
+        """Stop here if the time is over."""
         if self.left() < 0:
             raise OutOfTimeError
 
     @contextmanager
     def attempt(self, what: str) -> Iterator[None]:
-        """Write down what breaks, and let the rest go on, unless everything breaks."""
+        """Record an error, and continue with other work, unless all later work would fail."""
         self.pause()
         try:
             yield
@@ -163,6 +163,6 @@ class Step:
         print("  " + text.replace("\n", "\n  "))
 
     def fail(self, text: str) -> None:
-        """Say that something is wrong; the run goes on."""
+        """Record that something is wrong; the run continues."""
         print("  FAILED:")
         self.note(text, "failures")

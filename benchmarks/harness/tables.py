@@ -1,4 +1,4 @@
-"""Tables in Markdown: of any rows, and of measured cells."""
+"""Tables in Markdown, of any rows and of measured cells."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -9,16 +9,16 @@ from benchmarks.harness.worker import Record
 
 HEAD = ("device", "cores", "memory", "parameters", "commit", "begun", "status")
 NOTES = """
-A time is the median of calls taken in turns, after one whose answer was judged. In every turn a contender is called
-twice, and the second call counts: the first one, on the caches that others left, is "cold" (above 0.3 s one call is
-both; in a grid of first calls each call is the first of a new process). `x` is how many times faster ours is than the
-fastest of a family. Spread is (slowest - fastest) / median. B/row is the peak of resident memory over the input, less
-the output; what earlier calls left in heaps is given back before it counts.
+A time is the median of calls in turns, after one call whose answer was judged. In every turn a contender is called
+twice, and the second call counts; the first call, with the caches that other contenders left, is "cold" (above 0.3 s
+there is only one call, for both; in a grid of first calls each call is the first of a new process). `x` is how many
+times faster ours is than the fastest of a family. Spread is (slowest - fastest) / median. B/row is the peak of resident
+memory minus input and output; memory that earlier calls left in heaps is returned to the system before.
 """.strip()
 
 
 def cell_text(value: Any) -> str:
-    """Text of one value: few digits, none of nothing."""
+    """Give the text of one value, with few digits; the text of None is empty."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -31,7 +31,7 @@ def cell_text(value: Any) -> str:
 
 
 def table(rows: list[Record]) -> list[str]:
-    """Lines of a table with a column for every key that has a value, in the order in which they occur."""
+    """Give the lines of a table with a column for every key that has a value, in the order in which keys occur."""
     known = dict.fromkeys(key for row in rows for key in row)
     columns = [key for key in known if any(row.get(key) is not None for row in rows)]
     numeric = [all(isinstance(row.get(key), int | float | None) for row in rows) for key in columns]
@@ -41,7 +41,7 @@ def table(rows: list[Record]) -> list[str]:
 
 
 def fastest(cell: Record, family: str) -> tuple[str, float] | None:
-    """Name and seconds of the fastest of a family that was timed."""
+    """Give the name and the seconds of the fastest contender of a family, if one was timed."""
     records = cell["contenders"].items()
     times = [
         (record["seconds"], name) for name, record in records if record["family"] == family and "seconds" in record
@@ -50,7 +50,7 @@ def fastest(cell: Record, family: str) -> tuple[str, float] | None:
 
 
 def bytes_a_row(cell: Record, name: str) -> float | None:
-    """Bytes a row of a contender over input and output."""
+    """Give the bytes a row that a contender takes in addition to input and output."""
     record = cell["contenders"].get(name, {})
     if record.get("peak bytes") is None or "rows" not in cell:
         return None
@@ -58,7 +58,7 @@ def bytes_a_row(cell: Record, name: str) -> float | None:
 
 
 def ratio_text(grid: Grid, cell: Record, seconds: float, family: str) -> str | None:
-    """How many times faster ours is than the fastest of a family; or why nobody knows."""
+    """Give how many times faster ours is than the fastest of a family; or why this is not known."""
     peer = fastest(cell, family)
     if peer is not None:
         ratio = peer[1] / seconds
@@ -69,7 +69,7 @@ def ratio_text(grid: Grid, cell: Record, seconds: float, family: str) -> str | N
 
 
 def begin_line(cell: Record, column: str, name: str) -> Record:
-    """Give the axes of a cell, and what became of a contender; its time where it has one."""
+    """Give the axes of a cell, and the time of a contender, or why it has none."""
     record = cell["contenders"][name]
     line = {axis: value for axis, value in axes_of(cell).items() if axis != "grid"} | {column: name}
     if "seconds" not in record:
@@ -78,7 +78,7 @@ def begin_line(cell: Record, column: str, name: str) -> Record:
 
 
 def compare(grid: Grid, cell: Record) -> Iterable[Record]:
-    """Lines of one cell: ours, in each of its views, beside the fastest of every family."""
+    """Give the lines of one cell: each of our contenders beside the fastest of every family."""
     families = [each.family for each in grid.contenders] + [each["family"] for each in cell["contenders"].values()]
     families = [family for family in dict.fromkeys(families) if family != grid.contenders[0].family]
     views: dict[str, Collection[str] | None] = dict(grid.views or {grid.contenders[0].name: None})
@@ -97,7 +97,7 @@ def compare(grid: Grid, cell: Record) -> Iterable[Record]:
 
 
 def list_contenders(cells: list[Record]) -> list[Record]:
-    """One line for each contender of each cell; ratios are to the first."""
+    """Give one line for each contender of each cell; ratios compare with the first contender."""
     lines = []
     for cell in cells:
         first = next(iter(cell["contenders"].values()), {}).get("seconds")
@@ -111,7 +111,7 @@ def list_contenders(cells: list[Record]) -> list[Record]:
 
 
 def preface(document: Document, title: str) -> list[str]:
-    """Give what was measured where, and with what."""
+    """Give the lines about the measurement: what was measured, where, and with which versions."""
     lines = [f"# {title}: {document['device']}", ""]
     if document.get("quick"):
         lines += ["**A trial on a few rows: nothing here is a measurement.**", ""]
@@ -126,7 +126,7 @@ def preface(document: Document, title: str) -> list[str]:
 
 
 def troubles(document: Document) -> list[str]:
-    """Lines on contenders that were wrong or broke."""
+    """Give the lines about contenders that were wrong or broke."""
     lines = []
     for cell in document["cells"]:
         for name, record in cell["contenders"].items():
@@ -137,7 +137,7 @@ def troubles(document: Document) -> list[str]:
 
 
 def report(topic: Topic, document: Document) -> str:
-    """Give the whole report of a topic."""
+    """Write the whole report of a topic."""
     lines = [*preface(document, topic.title), "", NOTES, "", *([topic.notes, ""] if topic.notes else [])]
     lines += troubles(document)
     for grid in topic.grids:

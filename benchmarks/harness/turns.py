@@ -1,4 +1,4 @@
-"""One cell: every contender is judged, then timed in turns with the others."""
+"""One cell: every contender is judged first, then timed in turns with the others."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,18 +12,18 @@ from benchmarks.harness.grid import Cell, Grid, Topic, name_of
 from benchmarks.harness.process import Process
 from benchmarks.harness.worker import Record, Workers
 
-# Calls of fast contenders, and of slow ones; what takes longer has its one judged call.
+# Timed calls of fast contenders and of slow ones; still slower contenders have only their judged call.
 FEWEST, FEW = 5, 3
 SLOW, SLOWEST = 2.0, 10.0
 # Seconds that the timed calls of a fast contender may take.
 ENOUGH = 1.5
-# Beside a call, rows are opened, warmed up and judged, and bare loops tried in several arrangements.
+# In addition to the call, rows are opened, warmed up and judged, and bare loops try several arrangements.
 CALLS, PATIENCE = 20, 60.0
 TIME_WAS_UP = "time was up"
 
 
 def n_turns(first: float, repeats: int | None, most: int = 15) -> int:
-    """Timed calls of a contender whose first took so many seconds."""
+    """Choose the number of timed calls of a contender from the seconds of its first call."""
     if first > SLOWEST:
         return 0
     if repeats is not None:
@@ -33,19 +33,19 @@ def n_turns(first: float, repeats: int | None, most: int = 15) -> int:
 
 @dataclass
 class Turns:
-    """The processes of the contenders, over all cells of a topic.
+    """The processes of the contenders, for all cells of a topic.
 
     Parameters
     ----------
     topic : Topic
     limit : float
-        Seconds that one call may take.
+        Most seconds of one call.
     repeats : int, optional
-        Timed calls of each; as many as its speed suggests unless given.
+        Timed calls of each contender; by default, the number follows from its speed.
     together : bool
-        All contenders in this process, whatever the grid says, where times mean nothing.
+        Whether all contenders run in this process, against the grid's setting, if times do not matter.
     deadline : float
-        When `time.monotonic` says so, nothing more is begun.
+        After this time of `time.monotonic`, no call is started.
     """
 
     topic: Topic
@@ -56,7 +56,7 @@ class Turns:
     processes: dict[tuple[str, ...], Process | Workers] = field(default_factory=dict)
 
     def process(self, grid: Grid, name: str, cell: Cell, folder: Path) -> Process | Workers:
-        """Process of a contender."""
+        """Give the process of a contender."""
         if self.together or not grid.isolated:
             return self.processes.setdefault((), Workers(self.topic))
         key = (grid.name, name) if grid.environment is None else (grid.name, name, name_of(cell))
@@ -67,24 +67,24 @@ class Turns:
 
     @property
     def late(self) -> bool:
-        """Whether time is up."""
+        """Whether the time is over."""
         return time.monotonic() > self.deadline
 
     def measure(
         self, grid: Grid, cell: Cell, folder: Path, names: Sequence[str], guess: Callable[[str], float | None]
     ) -> dict[str, Record]:
-        """Give what is known of every contender in a cell.
+        """Measure a cell, and give the record of every contender.
 
         Parameters
         ----------
         grid : Grid
         cell : Cell
         folder : Path
-            Where its rows are.
+            The folder with its rows.
         names : sequence of str
             Contenders.
         guess : callable
-            Seconds that a contender will take, by what fewer rows took.
+            Estimates the seconds of a contender from its times for fewer rows.
         """
         records: dict[str, Record] = {}
         processes = {name: self.process(grid, name, cell, folder) for name in names}
@@ -119,14 +119,14 @@ class Turns:
         return records
 
     def take_turn(self, grid: Grid, name: str, process: Process | Workers, opened: Record) -> Record:
-        """Have a contender called once more; where first calls are asked for, in a new process."""
+        """Let a contender make one more call; if first calls are measured, in a new process."""
         if not grid.fresh or self.together:
             return process.ask(grid.name, name, "run")
         process.end()
         return process.ask(grid.name, name, "open", **opened)
 
     def close(self, grid: Grid, name: str, process: Process | Workers) -> None:
-        """Have the rows of a cell given back."""
+        """Let a contender release the rows of a cell."""
         if isinstance(process, Workers) or process.worker is not None:
             process.ask(grid.name, name, "close")
         if isinstance(process, Process) and (grid.fresh or grid.environment is not None):
@@ -144,7 +144,7 @@ def is_right(record: Record) -> bool:
 
 
 def figures(cell: Cell, turns: list[Record]) -> Record:
-    """What the times of all turns say."""
+    """Summarise the times of all turns."""
     times = [turn.get("seconds", turn.get("first")) for turn in turns]
     seconds = median(times)
     summary = {"status": "timed", "seconds": seconds, "fastest": min(times), "turns": len(times)}

@@ -1,4 +1,4 @@
-"""Contenders in a process of their own: what is asked is read from a pipe and answered."""
+"""Contenders in a process of their own: requests are read from a pipe and answered."""
 
 import gc
 import os
@@ -15,13 +15,13 @@ from benchmarks.harness.memory import forget_peak, peak_over
 
 WARM_UP_ROWS = 3_000
 LINES_OF_TRACE = 4
-# Seconds above which a call has warmed its own caches up long before it ends.
+# A call that takes longer than this number of seconds warms its caches long before it ends.
 LONGEST_COLD = 0.3
 Record = dict[str, Any]
 
 
 class Worker:
-    """A contender of a grid, and the rows it works on.
+    """A contender of a grid, and the rows on which it works.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class Worker:
         self.prepared: Prepared | None = None
 
     def open(self, cell: Cell, folder: str, warm: bool = True) -> Record:
-        """Warm up on a few rows, then do all of them once, and judge that."""
+        """Warm up on a few rows, then run on all rows once, and judge the result."""
         self.close()
         many = warm and cell.get("rows", 0) > WARM_UP_ROWS
         if many:
-            # What libraries leave in cycles goes here; what stays is not looked at again.
+            # Free reference cycles that libraries left; objects that remain are not looked at again.
             gc.unfreeze()
             gc.collect()
             few = self.contender.prepare(self.grid.open(Path(folder), cell, WARM_UP_ROWS))
@@ -47,7 +47,7 @@ class Worker:
             few.finish()
         self.prepared = self.contender.prepare(self.grid.open(Path(folder), cell))
         if many and self.contender.compiles:
-            # Few rows take another path, so that its kernels are compiled by many.
+            # Few rows take another path, so the kernels are compiled by a call with many rows.
             self.prepared.call()
         gc.freeze()
         before = forget_peak()
@@ -60,20 +60,20 @@ class Worker:
         return record if said else record | self.prepared.watch()
 
     def run(self) -> Record:
-        """Do all rows once more, on caches that other processes left cold, and again where that can matter."""
+        """Run on all rows again, on caches that other processes left cold, and once more if that can matter."""
         cold = seconds = self.once()
         if cold < LONGEST_COLD:
             seconds = self.once()
         return {"status": "right", "cold": cold, "seconds": seconds}
 
     def once(self) -> float:
-        """Seconds of one call."""
+        """Give the seconds of one call."""
         assert self.prepared is not None
         gc.collect()
         return float(self.grid.time_call(self.prepared.call)[0])
 
     def close(self) -> Record:
-        """Give the rows back."""
+        """Release the rows."""
         if self.prepared is not None:
             self.prepared.finish()
         self.prepared = None
@@ -81,7 +81,7 @@ class Worker:
 
 
 class Workers:
-    """All contenders of a topic that one process has met.
+    """The contenders of a topic that one process has run.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Workers:
         self.known: dict[tuple[str, str], Worker] = {}
 
     def ask(self, grid: str, name: str, what: str, **details: Any) -> Record:
-        """Do what is asked; a contender that breaks is part of the answer."""
+        """Run a request; if the contender breaks, its error is the answer."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -107,15 +107,15 @@ class Workers:
         return record
 
     def end(self) -> None:
-        """Give all rows back."""
+        """Release all rows."""
         for worker in self.known.values():
             worker.close()
         self.known.clear()
 
 
 def serve(module: str, pipe: Connection) -> None:
-    """Answer the process that began this one, until it asks no more."""
-    # What libraries print is no part of the report.
+    """Answer requests of the parent process until it sends no more."""
+    # Output of libraries does not belong to the report.
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)

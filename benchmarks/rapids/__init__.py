@@ -4,7 +4,7 @@
                                 [--distributions uniform,zipf] [--contenders ours,cudf] [--time-limit SECONDS]
                                 [--out FOLDER] [--resume] [--quick]
 
-What a contender gives is checked before its time counts.  rapids.json and rapids.md are on disk after every cell of the
-grid.  Finished cells are never overwritten: `--resume` goes on with them.  Without a GPU, `--quick` runs every line
-with pandas for cuDF, and measures nothing.
+The answer of a contender is checked before its time counts.  rapids.json and rapids.md are on disk after every cell.
+Finished cells are never overwritten: `--resume` continues with the other cells.  Without a GPU, `--quick` runs every
+line with pandas in place of cuDF, and measures nothing.
 """

@@ -11,7 +11,7 @@ from benchmarks.rapids.contenders import CONTENDERS
 from benchmarks.rapids.job import WORKS, open_job
 from benchmarks.rapids.library import library
 
-# The sizes that matter most come first, and works take turns, so that a run that is cut short has some of each.
+# The most important sizes come first, and works take turns, so that a run that is cut short has some of each.
 AXES = {
     "rows": (100_000_000, 1_000_000_000, 10_000_000, 1_000_000),
     "categories": (100_000, 1_000_000, 100_000_000, 100),
@@ -21,17 +21,17 @@ AXES = {
 }
 QUICK = {"rows": (40,), "categories": (5,)}
 NOTES = """
-Every contender has the mean of all targets for its prior (of 10 classes: 0.1 each) and must have the encodings of
-`ours`; `ours-own-prior` is what users run: its prior is the mean of the targets that the row may see. Of new rows
-(`mean`) the two are one. cuDF's form writes each encoding to its row after the merge; cuML's encoder sorts the merged
-rows back into their order, sorts the categories of each column, and copies them to the host. Folds are row number
-modulo 5. cuDF's ordered form is given its rows in our order: that is not measured. B/row is the peak of device memory
-on top of the frame, encodings included.
+The prior of every contender is the mean of all targets (0.1 for each of 10 classes), and its encodings must equal those
+of `ours`. Users run `ours-own-prior`: its prior is the mean of the targets that the row may see. For new rows (`mean`)
+the two are the same. cuDF's form writes each encoding to its row after the merge. cuML's encoder sorts the merged rows
+back into their order, sorts the categories of each column, and copies them to the host. Folds are the row number modulo
+5. cuDF's ordered form gets its rows in our order; this sorting is not measured. B/row is the peak of device memory
+without the frame, encodings included.
 """.strip()
 
 
 def describe() -> dict[str, Any]:
-    """Say what GPU this is, and which library holds the frames."""
+    """Describe the GPU, and the library of the frames."""
     return {**library().machine(), "frames": library().name}
 
 
@@ -48,7 +48,7 @@ GRID = Grid(
     QUICK,
     draw=lambda root, _cell: root,
     open=open_job,
-    # A GPU is held by one process.
+    # All contenders share one process, since a process holds the GPU's memory.
     isolated=False,
     clock=clock,
     views={"ours-own-prior": None, "ours": None},
@@ -65,7 +65,7 @@ TOPIC = Topic(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; 1 if encodings were wrong or ours broke, 2 if it cannot run here."""
+    """Run it; return 1 if encodings were wrong or ours broke, 2 if it cannot run here."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     asks_for_help = not {"-h", "--help"}.isdisjoint(given)
     if library().stand_in and "--quick" not in given and not asks_for_help:

@@ -1,4 +1,4 @@
-"""Who is compared: ours with its own prior and with theirs, groupby and merge, cuML's encoder, and ours on the CPU."""
+"""The contenders: ours with its own prior and with theirs, groupby and merge, cuML's encoder, and ours on the CPU."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,39 +14,39 @@ from benchmarks.rapids.judge import Judge
 from cpu_fallback.types import Array
 from gpu_encode import TargetEncoder, interactions
 
-# Most rows of which our CPU path is asked.
+# Most rows for our CPU path.
 CPU_ROWS = 10_000_000
 
 
 def prepare(
     job: Job, call: Callable[[], Any], judge: Judge, matrix: Callable[[Any], Array] | None = None, gpu: bool = True
 ) -> Prepared:
-    """Give what is measured, and the judge of its answer as an array in the order of the rows."""
+    """Give the measured call, and the judge of its answer, which is an array in the order of the rows."""
     judge.matrix = matrix or job.library.matrix
     return Prepared(call, judge, watch=partial(job.library.watch, call)) if gpu else Prepared(call, judge)
 
 
 def encoding_of(job: Job, X: Any, y: Any, device: str, own_prior: bool = False) -> Callable[[], Any]:
-    """Give the call of our encoder, with the mean of all targets for prior, or its own."""
+    """Give the call of our encoder; its prior is the mean of all targets, or the prior of its scheme."""
     work = job.work
     columns = interactions(work.names, order=2) if work.n_keys > 1 else None
     options = {**work.options, "columns": columns, "smooth": SMOOTH, "dtype": "float64", "device": device}
     options["target_type"] = "multiclass" if work.n_classes == N_CLASSES else "binary"
     if job.name == "mean":
         return lambda: TargetEncoder(**options).fit(X, y).transform(X)
-    # A prior of all rows, as the others have it: one question for all.
+    # The prior of the other contenders, so that all compute the same encodings.
     given = {} if own_prior else {"prior": job.prior}
     return lambda: TargetEncoder(**given, **options).fit_transform(X, y)
 
 
 def ours(job: Job, own_prior: bool = False) -> Prepared:
-    """TargetEncoder on the frame, where the frame is."""
+    """TargetEncoder on the frame, on the frame's device."""
     call = encoding_of(job, job.frame[job.work.names], job.frame["y"], job.library.device, own_prior)
     return prepare(job, call, Judge(job, "own prior" if own_prior else "ours"))
 
 
 def cudf(job: Job) -> Prepared:
-    """Groupby and merge."""
+    """cuDF's groupby and merge."""
 
     def matrix(answer: list[Any]) -> Array:
         encodings = stack(job, answer)
@@ -69,7 +69,7 @@ def cuml(job: Job) -> Prepared:
         if job.name != "mean":
             return encoder_of(n_folds=N_FOLDS, **fixed).fit_transform(X, y)
         encoder = encoder_of(n_folds=1, **fixed).fit(X, y)
-        # Else rows that equal those of training are given training encodings: these are to be new ones.
+        # Otherwise cuML would give training encodings to rows that equal training rows; these rows are new rows.
         encoder.train = None
         return encoder.transform(X)
 
@@ -77,27 +77,27 @@ def cuml(job: Job) -> Prepared:
 
 
 def cpu(job: Job) -> Prepared:
-    """TargetEncoder on the same rows in the host's memory."""
+    """TargetEncoder on the same rows in host memory."""
     X, y = job.library.on_host(job.frame[job.work.names]), job.library.on_host(job.frame[["y"]])
     return prepare(job, encoding_of(job, X, y, "cpu"), Judge(job, "cpu"), from_host, gpu=False)
 
 
 def from_host(answer: Any) -> Array:
-    """Array of a table on the host."""
+    """Give a table on the host as an array."""
     columns = answer.columns if hasattr(answer, "column_names") else [answer[name] for name in answer]
     return np.column_stack([column.to_numpy() for column in columns])
 
 
 def stack(job: Job, answer: list[Any]) -> Array:
-    """Encodings of every key beside each other."""
+    """Put the encodings of all keys side by side."""
     columns = [job.library.matrix(part) for part in answer]
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
 
 
-# Of new rows it is ours.
+# For new rows it would be the same as "ours".
 TRAINING = {"work": tuple(name for name in WORKS if name != "mean")}
 CONTENDERS = (
-    # Judged before the others, whose encodings are compared with these.
+    # This contender is judged first, since the encodings of the others are compared with its encodings.
     Contender("ours", "ours", ours, compiles=True),
     Contender("ours-own-prior", "ours", partial(ours, own_prior=True), TRAINING, compiles=True),
     Contender("cudf", "cuDF", cudf, compiles=True),

@@ -1,4 +1,4 @@
-"""What people write with groupby and merge, as NVTabular does it; pandas has the same methods."""
+"""The code that people write with groupby and merge, as NVTabular does it; pandas has the same methods."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,12 +11,12 @@ Key = tuple[str, ...]
 
 
 def shrink(total: Any, count: Any, prior: float) -> Any:
-    """Mean of sums and counts, shrunk towards the prior."""
+    """Give the mean from sums and counts, shrunk towards the prior."""
     return (total + SMOOTH * prior) / (count + SMOOTH)
 
 
 def sum_by(frame: Any, keys: Sequence[str], targets: Sequence[str] = ("y",)) -> Any:
-    """Rows, and the sum of each target, of every group."""
+    """Give the number of rows and the sum of each target, for every group."""
     groups = frame.groupby(list(keys), sort=False, observed=True)
     sums = groups.agg({targets[0]: ["count", "sum"], **{target: ["sum"] for target in targets[1:]}})
     sums.columns = ["rows", *targets]
@@ -24,7 +24,7 @@ def sum_by(frame: Any, keys: Sequence[str], targets: Sequence[str] = ("y",)) -> 
 
 
 def put_back(merged: Any, columns: Sequence[str]) -> Any:
-    """Columns in the order of the rows, which a merge does not keep: each value is written to its row."""
+    """Give columns in the order of the rows, which a merge does not keep: each value is written to its row."""
     rows = merged["row"].values
     encodings = np.empty_like(rows, dtype="float64", shape=(len(rows), len(columns)), order="F")
     for number, name in enumerate(columns):
@@ -54,7 +54,7 @@ def folds(job: Job, frame: Any, key: Key, targets: Sequence[str] = ("y",)) -> An
 
 
 def leave_one_out(job: Job, frame: Any, key: Key) -> Any:
-    """Sums by key, merged back, less the row."""
+    """Sums by key, merged back, minus the row itself."""
     sums = sum_by(frame, key).rename(columns={"y": "total"})
     rows = frame.assign(row=job.library.row_numbers(job.n_rows)).merge(sums, on=list(key), how="left")
     rows["encoding"] = shrink(rows["total"] - rows["y"], rows["rows"] - 1, job.prior)
@@ -62,13 +62,13 @@ def leave_one_out(job: Job, frame: Any, key: Key) -> Any:
 
 
 def ordered(job: Job, frame: Any, key: Key) -> Any:
-    """Running sums by key; the rows are in the order that they are walked in."""
+    """Running sums by key; the rows are already in the order of the scheme."""
     groups = frame.groupby(list(key), sort=False, observed=True)
     return shrink(groups["y"].cumsum() - frame["y"], groups.cumcount(), job.prior).astype("float64")
 
 
 def classes(job: Job, frame: Any, key: Key) -> Any:
-    """Each class a target of its own, as NVTabular has it."""
+    """Each class as a target of its own, as in NVTabular."""
     targets = {f"y{label}": (frame["y"] == label).astype("int8") for label in range(job.work.n_classes)}
     return folds(job, frame[list(key)].assign(**targets), key, list(targets))
 
@@ -84,6 +84,6 @@ FORMS: dict[str, Callable[[Job, Any, Key], Any]] = {
 
 
 def encode(job: Job) -> list[Any]:
-    """Encodings of every key, one after the other."""
+    """Encode every key, one after the other."""
     frame = job.rows_in_order if job.name == "ordered" else job.frame
     return [FORMS[job.name](job, frame[[*key, "y"]], key) for key in job.work.groups]

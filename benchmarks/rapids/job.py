@@ -1,4 +1,4 @@
-"""The work of one cell and its rows, as the contenders and the judge are given them."""
+"""The work of one cell and its rows, for the contenders and the judge."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,9 +14,9 @@ from gpu_encode.schemes.plans import seed_of
 from gpu_encode.seam.ops import resolve
 
 N_FOLDS, N_CLASSES = 5, 10
-# Rows at which the prior weighs as much as the category.
+# The number of rows of a category that weighs as much as the prior.
 SMOOTH = 10.0
-# Categories of the second and third column of a work of three.
+# Categories of the second and third column, if a work has three.
 FEWER_CATEGORIES = (1000, 100)
 FOLDS = {"cv": KFold(N_FOLDS, order="interleaved")}
 
@@ -28,9 +28,9 @@ class Work:
     Parameters
     ----------
     options : dict
-        Parameters of our encoder, beside smoothing and prior.
+        Parameters of our encoder, in addition to smoothing and prior.
     n_keys : int
-        Columns of categories; of several, all pairs are keys too.
+        Columns of categories; if there are several, all pairs are keys, too.
     n_classes : int
         Classes of the target.
     """
@@ -46,13 +46,13 @@ class Work:
 
     @property
     def groups(self) -> list[tuple[str, ...]]:
-        """Columns that are a key together, for each key, in the order of the output."""
+        """List the columns of each key, in the order of the output."""
         keys = interactions(self.names, order=min(self.n_keys, 2))
         return [key if isinstance(key, tuple) else (key,) for key in keys]
 
     @property
     def n_outputs(self) -> int:
-        """Columns of encodings."""
+        """The number of columns of encodings."""
         return len(self.groups) * (1 if self.n_classes == 2 else self.n_classes)
 
 
@@ -68,7 +68,7 @@ WORKS = {
 
 @dataclass(frozen=True)
 class Job:
-    """One cell and its rows, each part made when it is first asked for.
+    """One cell and its rows; each part is made on first use.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Job:
     cell : dict
     n_rows : int
     ours : list of array
-        Our encodings, once they are found right.
+        Our encodings, after they were judged to be right.
     """
 
     library: Pandas
@@ -86,17 +86,17 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Name of the work."""
+        """The name of the work."""
         return str(self.cell["work"])
 
     @property
     def work(self) -> Work:
-        """What is to be done."""
+        """The work of the cell."""
         return WORKS[self.name]
 
     @cached_property
     def categories(self) -> list[Array]:
-        """Category number of each row, for each column: what the judge goes by."""
+        """The category number of each row, for each column; the judge uses these numbers."""
         most = self.cell["categories"]
         how = DRAWN[self.cell["distribution"] == "zipf"]
         sizes = [most, *(min(most, fewer) for fewer in FEWER_CATEGORIES)][: self.work.n_keys]
@@ -109,14 +109,14 @@ class Job:
 
     @cached_property
     def frame(self) -> Any:
-        """Columns of keys, and the target y."""
+        """The columns of keys, and the target y."""
         keys = zip(self.work.names, self.categories, strict=True)
         columns = {name: self.library.key(self.cell["keys"], numbers) for name, numbers in keys}
         return self.library.module.DataFrame({**columns, "y": self.target})
 
     @cached_property
     def order(self) -> Array:
-        """Row of each rank in the order that our encoder walks."""
+        """The row of each rank in the order of our encoder."""
         ops = resolve(self.n_rows, self.library.device)
         order = Permutation(self.n_rows, seed_of(0, "Ordered"))
         return self.library.hold(ops.rows_at(order, 0, self.n_rows))
@@ -128,7 +128,7 @@ class Job:
 
     @cached_property
     def prior(self) -> float:
-        """Encoding of a category without rows, as cuML has it: the mean of all targets; of a class its share."""
+        """Encoding of a category without rows, as in cuML: the mean of all targets; for a class its share."""
         return 1 / N_CLASSES if self.work.n_classes > 2 else int(self.target.sum()) / self.n_rows
 
 
@@ -136,13 +136,13 @@ JOBS: dict[int, Job] = {}
 
 
 def open_job(_: Path, cell: dict[str, Any], first: int | None = None) -> Job:
-    """Give the rows of a cell, the same to all contenders; those of the cell before are forgotten."""
+    """Give the rows of a cell, the same for all contenders; the rows of the cell before are freed."""
     if any(job.cell != cell for job in JOBS.values()):
         JOBS.clear()
     n_rows = min(first or cell["rows"], cell["rows"])
     if n_rows not in JOBS:
         made = Job(library(), cell, n_rows)
-        # Made here, where it is not measured.
+        # These are made now, so that their time is not measured.
         assert len(made.frame) == n_rows
         JOBS[n_rows] = made
     return JOBS[n_rows]

@@ -1,4 +1,4 @@
-"""Is what a contender gives right?  By the definition for some rows, and by our encodings for all."""
+"""Judges of contenders: by the definition for some rows, and by our encodings for all rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,30 +11,30 @@ from benchmarks.cpu.judge import floor_ranks
 from benchmarks.rapids.job import N_FOLDS, SMOOTH, Job
 from cpu_fallback.types import Array
 
-# Relative: sums of floats are no worse than that.
+# A relative tolerance: sums of floats are at least this exact.
 TOLERANCE = 1e-9
 BY_DEFINITION, STEP = 24, 2_654_435_761
-# Encodings that are compared; of more, every second row is, or every third, ...
+# Most encodings that are compared; if there are more, only every second, third, ... row is.
 MOST_COMPARED = 1 << 27
 
 
 def to_numpy(array: Any) -> Array:
-    """Array on the host."""
+    """Give an array on the host."""
     return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 @dataclass
 class Judge:
-    """What is right for one contender.
+    """The judge of one contender.
 
     Parameters
     ----------
     job : Job
     name : {"", "ours", "own prior", "cpu"}
-        "ours" is what others are compared with; "own prior" has other encodings than all others; "cpu" must have the
+        Others are compared with "ours"; "own prior" has other encodings than all others; "cpu" must have the
         bits of ours.
     matrix : callable
-        Makes an answer an array of shape (n_rows, n_outputs).
+        Converts an answer to an array of shape (n_rows, n_outputs).
     """
 
     job: Job
@@ -42,7 +42,7 @@ class Judge:
     matrix: Callable[[Any], Array] = np.asarray
 
     def verdict(self, answer: Any) -> tuple[str, float]:
-        """Say what is wrong with an answer ("" if nothing)."""
+        """Give the fault of an answer ("" if there is none), and the largest error."""
         encodings, shape = self.matrix(answer), (self.job.n_rows, self.job.work.n_outputs)
         if encodings.shape != shape:
             return f"encodings of shape {encodings.shape}, not {shape}", np.inf
@@ -57,7 +57,7 @@ class Judge:
 
     @property
     def stride(self) -> int:
-        """Every how many rows encodings are compared: no multiple of the folds, so that all of them are."""
+        """The distance between compared rows; it is no multiple of the number of folds, so all folds are compared."""
         stride = -(-self.job.n_rows * self.job.work.n_outputs // MOST_COMPARED)
         while gcd(stride, N_FOLDS) > 1:
             stride += 1
@@ -76,7 +76,7 @@ class Judge:
         return f"{int(wrong.sum()):,} encodings are not ours, first in row {row * self.stride:,}: {pair}", np.inf
 
     def by_definition(self, encodings: Array) -> str:
-        """Compare the encodings of some rows with what they should be."""
+        """Compare the encodings of some rows with their definition."""
         n_rows, is_ordered = self.job.n_rows, self.job.name == "ordered"
         for rank in sorted({0, n_rows - 1, *(turn * STEP % n_rows for turn in range(BY_DEFINITION))}):
             row = int(self.job.order[rank]) if is_ordered else rank
@@ -86,7 +86,7 @@ class Judge:
         return ""
 
     def expect(self, rank: int) -> list[float]:
-        """Encodings of the row of a rank, in the order in which rows are walked, from the rows that it may see."""
+        """Compute the encodings of the row with this rank in the order of the scheme, from the rows that it may see."""
         job = self.job
         order = job.order if job.name == "ordered" else slice(None)
         target = job.target[order]
@@ -105,7 +105,7 @@ class Judge:
         return encodings
 
     def visible(self, alike: Array, rank: int) -> Array:
-        """Which of some rows the row of a rank may see."""
+        """Select from some rows those that the row with this rank may see."""
         if self.job.name == "leave-one-out":
             alike[rank] = False
         elif self.job.name == "ordered":
@@ -115,12 +115,12 @@ class Judge:
         return alike
 
     def own_priors(self, target: Array, rank: int) -> list[float]:
-        """Share of each class in all rows that the row of a rank may see, or in an order most of them."""
+        """Give the share of each class in the rows that the row of a rank may see; in an order, in most of them."""
         seen = target >= 0
         if self.job.name == "ordered" and rank > 0:
             seen[int(floor_ranks(np.array(rank))) :] = False
         elif self.job.name == "ordered":
-            # It sees nobody: its prior is that of all others.
+            # The first row sees no other row, so its prior is the share in all other rows.
             seen[0] = False
         else:
             seen = self.visible(seen, rank)

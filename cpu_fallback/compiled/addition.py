@@ -87,9 +87,9 @@ def add_whole(
 @for_any_number
 @stage
 def add_rows(rows: RowParts, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array) -> None:
-    """Add what each row in [start, stop) weighs to the cell that begins at its slot; with `flip` -1, take it away.
+    """Add the digits of each row in [start, stop) to the cell that begins at its slot; with `flip` -1, subtract them.
 
-    There may be several slots for each row, those of all rows one after the other: its digits are made once.
+    A row may have several slots, for which its digits are made once; `slots` has the first slots of all rows first.
     """
     first, numbers, measures = 0, rows.numbers, rows.measures
     for power in range(3):

@@ -6,7 +6,7 @@ from cpu_fallback.compiled.border import BLOCK, Array, freeze, kernel, stage
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import zeros
 
-# So many pairs of a query and a row are worth a thread.
+# This number of pairs of a query and a row is worth a thread.
 PAIRS = 1 << 18
 
 

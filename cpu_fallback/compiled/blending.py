@@ -319,7 +319,7 @@ def estimate_counts(
     It gives False, and the output is not valid, if a count is not below 2**31.
     """
     m, least, n_outputs = blend.shrinkage.first, blend.least, n_classes - first
-    # Divisors are at least 1: if the bound is below that, no division is exact, and none is tried.
+    # Divisors are at least 1: if the bound is below 1, no division is exact, and none is tried.
     width, below = views.n_views * n_outputs, exact_below(m)
     at_once = max(COUNTS // width, 1)
     block, flat, flags = count_block(at_once, blend, around), values.reshape(-1), unseen.reshape(-1)
@@ -533,7 +533,7 @@ def around_of(population: PopulationMoments, shrinkage: Shrinkage) -> Around:
 
 
 class Formula(NamedTuple):
-    """What turns sums by category and fold into encodings; `whole` says that a sum is a count of a class."""
+    """The formula that turns sums by category and fold into encodings; `whole`: a sum is a count of a class."""
 
     shape: Shape
     first: int
@@ -544,14 +544,14 @@ class Formula(NamedTuple):
 
 
 def formula_of(layout: "Layout", n_classes: int, views: Views, blend: Blend, population: PopulationMoments) -> Formula:
-    """Describe to the kernels what turns sums into encodings."""
+    """Describe to the kernels the formula that turns sums into encodings."""
     shape, first = moments.shape_of(layout, n_classes), n_classes - population.prior.shape[1]
     whole = layout.count.whole and shape.by_class
     return Formula(shape, first, whole, views, blend, around_of(population, blend.shrinkage))
 
 
 def encode_sums(sums: Array, formula: Formula, start: int, stop: int, values: Array, unseen: Array) -> None:
-    """Write the encodings (categories, views, outputs) of the categories [start, stop), and who sees no row of them."""
+    """Write the encodings (categories, views, outputs) of the categories [start, stop), and which views see no rows."""
     shape, first, whole, views, blend, around = formula
     n_categories, n_views, n_outputs = values.shape
     by_category, by_line = values.reshape(n_categories, n_views * n_outputs), values.reshape(-1, n_outputs)
@@ -565,7 +565,7 @@ def encode_sums(sums: Array, formula: Formula, start: int, stop: int, values: Ar
 
 
 def encode_whole(sums: Array, n_classes: int, first: int, views: Views, blend: Blend, *rest: Any) -> bool:
-    """Write encodings from whole counts; False, with nothing promised, if a count is not below 2**31."""
+    """Write encodings from whole counts; False, and no valid output, if a count is not below 2**31."""
     if blend.shrinkage.kind == M_ESTIMATE:
         return bool(estimate_counts(sums, n_classes, first, views, blend, *rest))
     if n_classes == 2 and first == 1 and views.kind != CHOSEN:

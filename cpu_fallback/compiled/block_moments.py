@@ -75,7 +75,7 @@ class BlockMoments(NamedTuple):
 
 
 class BlockSums(NamedTuple):
-    """The digits behind a block: sums that its rows see, from an index on; lines of all sums, and each row's line."""
+    """The digits of a block's numbers: sums that its rows see, from an index on; lines of all sums; each row's line."""
 
     seen: Array
     start: int
@@ -295,7 +295,7 @@ def moment_rows(
     number: BlockWeights,
     out: BlockMoments,
 ) -> None:
-    """Give N of n rows, whose sums begin at `line`, and for each output the mean and what the kind of lam needs.
+    """Give N of n rows, whose sums begin at `line`, and for each output the mean and the numbers that lam needs.
 
     This is the spread, or S as a plain pair.  Means may be left out.
     """

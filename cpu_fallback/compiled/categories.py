@@ -22,8 +22,8 @@ from cpu_fallback.memory import empty
 
 # To build a table of many categories for few values costs more than bisection.
 VALUES_PER_CATEGORY = 8
-# Size of a sample of values, and the share of distinct values in it above which sorting all costs less than hashing: of
-# so many values drawn from 160,000 numbers, a twentieth would be repeated.
+# Size of a sample of values, and the share of distinct values in it above which sorting all costs less than hashing: in
+# a sample of this size from 160,000 numbers, a twentieth would be repeated.
 MANY_SAMPLED, DISTINCT_SHARE = 1 << 14, 0.95
 
 

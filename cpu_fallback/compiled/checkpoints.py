@@ -8,14 +8,14 @@ from cpu_fallback.compiled.border import Array, freeze, stage
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
 from cpu_fallback.row_numbers import Order, TimeOrder
 
-# Indices of the state: the end of the current segment, the begin of its last tie, and the end of the sums of its prior.
+# Indices of the state: end of the current segment, beginning of its last tie, end of the sums of its prior.
 END, PIVOT, BACK = 0, 1, 2
 
 
 class Walk(NamedTuple):
     """An order, and the state of the walk through it.
 
-    `starts` is empty if no two rows are tied.  `totals` are the sums of all rows so far, `held` those at the pivot.
+    `starts` is empty if no two rows are tied.  `totals` are the sums of all rows so far, `held` the sums at the pivot.
     """
 
     n_rows: int
@@ -62,7 +62,7 @@ def enter(walk: Walk, at: int) -> bool:
     elif floor >= walk.state[PIVOT]:
         walk.state[BACK] = walk.state[PIVOT]
     back = walk.state[BACK]
-    # As long as the checkpoint would be before all rows, the prior is taken at the begin of each tie.
+    # As long as the checkpoint would be before all rows, the prior is taken at the beginning of each tie.
     after = floor + step if back else at + 1
     end = walk.n_rows
     if after < end:

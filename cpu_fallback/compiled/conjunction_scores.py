@@ -1,4 +1,4 @@
-"""What each of many conjunctions adds to an additive model, key after key: each thread sums and scores keys of its own.
+"""The gain that each of many conjunctions adds to an additive model: each thread sums and scores keys of its own.
 
 A row's cell is the mixed-radix number of its fold and of its codes in the key's columns, so that no row is sorted or
 hashed.
@@ -17,7 +17,7 @@ from cpu_fallback.compiled.threads import run
 if TYPE_CHECKING:
     from cpu_fallback.types import FoldedResponses, KeyColumns
 
-# A category costs in each view about as much as so many numbers of a table.
+# A category costs in each view about as much as eight numbers in a table.
 VIEW_COST = 8
 
 
@@ -173,7 +173,7 @@ def score_conjunctions(
     numbers: Sequence[float],
     /,
 ) -> tuple[Array, Array]:
-    """Give what each of many conjunctions adds, and its categories; see `gpu_encode.seam.ops.FusedOps`."""
+    """Give the gain that each of many conjunctions adds, and its categories; see `gpu_encode.seam.ops.FusedOps`."""
     n_folds, n_rows = len(rows.visibility), len(rows.response)
     information = np.zeros(0, np.int64) if rows.information is None else rows.information
     visibility = np.vstack([rows.visibility, np.ones((1, n_folds), np.int64)])

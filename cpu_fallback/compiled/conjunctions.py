@@ -18,7 +18,7 @@ SMALLEST_SHARE = 1 << 15
 UNIT, UNIT_OF_SCORE, GRID, GRID_OF_SPREAD, GRID_OF_GAIN, LONGEST = range(6)
 GAIN, SPREAD, FREEDOM, TOTAL = range(4)
 # With at least ROWS_PER_PAIR rows for each possible pair, every pair gets sums.  If at least the share MOSTLY of the
-# pairs is shared by folds, all pairs are kept, since a selection would cost more.
+# pairs is in several folds, all pairs are kept, since a selection would cost more.
 ROWS_PER_PAIR = 4
 MOSTLY = 0.75
 # Marks of a pair: 0 without rows; WEIGHTLESS; fold + FIRST_FOLD with weight in one fold; SHARED with weight in several.
@@ -65,7 +65,7 @@ def join_marks(marks: Array, other: Array, start: int, stop: int) -> None:
 
 @kernel
 def number_shared(marks: Array, n_right: int, lefts: Array, rights: Array) -> tuple[int, int]:
-    """Replace the marks of shared pairs by numbers, others by -1; count the shared pairs, and the pairs with rows."""
+    """Replace marks of shared pairs by numbers, other marks by -1; count the shared pairs, and the pairs with rows."""
     count, occupied, pair = np.int64(0), np.int64(0), np.uint64(0)
     for left in range(len(marks) // n_right):
         for right in range(n_right):
@@ -162,7 +162,7 @@ class Pairs:
         return joined(marks)
 
     def number(self, marks: Array) -> tuple[int, tuple[Array, Array]]:
-        """Replace marks by numbers of the shared pairs; give how many pairs have rows, and the shared pairs' codes."""
+        """Replace marks by numbers of the shared pairs; count the pairs with rows, and give the shared pairs' codes."""
         room = min(self.size, self.n_rows // 2) + 1
         left, right = empty(room, np.int32), empty(room, np.int32)
         count, occupied = number_shared(marks, self.sizes[1], left, right)
@@ -277,7 +277,7 @@ def subtract_explained(categories: Array, weight: Array, explained: Array, left:
 def fit_margins(
     at: Array, first: Array, weight: Array, score: Array, margins: Array, means: Array, explained: Array
 ) -> None:
-    """Sum W, and let each column explain what the columns before it leave; all but the last do so twice."""
+    """Sum W, and let each column explain the rest that columns before it leave; all but the last have two turns."""
     n_parts, totals = len(at), np.zeros(len(means))
     for part in range(n_parts):
         sum_margins(at[part], weight, score, margins, totals)
@@ -297,7 +297,7 @@ def fit_margins(
 
 @stage
 def spread_of(n_parts: int, weight: Array, explained: Array, numbers: Array, score: Array, found: Array) -> None:
-    """Leave in S only what no column explains; write the spread, the number of categories and the sum of W."""
+    """Subtract from S the part that columns explain; write the spread, the number of categories and the sum of W."""
     unit, grid, fine = numbers[UNIT], 1.0 / numbers[GRID], numbers[GRID_OF_SPREAD]
     spread, present, total = 0.0, 0.0, 0.0
     for cell in range(len(weight)):

@@ -106,7 +106,7 @@ def factor_of(numbers: Numbers, index: int, start: int, stop: int) -> tuple[Arra
 
 @counting
 def load(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, room: Room) -> None:
-    """Unpack the first factor and multiply it by the others."""
+    """Unpack the first factor and multiply it by the other factors."""
     n = stop - start
     for index in range(n_factors):
         bits, kind = factor_of(numbers, index, start, stop)
@@ -162,7 +162,7 @@ def apply_sign(digit: np.uint64, sign: np.int64) -> np.int64:
 def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: Array, lowest: Array) -> int:
     """Unpack, aim and cut numbers into three digits at once.
 
-    It gives all shifts or-ed together, which is below 32 if every digit is in its position.
+    The result is all shifts joined by `or`; it is below 32 if every digit is in its position.
     """
     every = 0
     for i in range(len(bits)):
@@ -197,7 +197,7 @@ def cut_products(
 ) -> int:
     """Unpack, multiply, aim and cut products of two numbers into five digits at once.
 
-    It gives all shifts or-ed together, as `cut_singles` does.
+    The result is all shifts joined by `or`, as in `cut_singles`.
     """
     every = 0
     for i in range(len(left)):
@@ -233,7 +233,7 @@ def cut_triples(
 ) -> int:
     """Unpack, multiply, aim and cut left * right**2 into seven digits; the last is zero if all numbers are float64.
 
-    It gives all shifts or-ed together, as `cut_singles` does.
+    The result is all shifts joined by `or`, as in `cut_singles`.
     """
     every = 0
     for i in range(len(left)):

@@ -69,7 +69,7 @@ class Blocks(NamedTuple):
 
 
 class View(NamedTuple):
-    """What makes the sums that a row sees from stored sums: the spans, and a factor for each time.
+    """Spans, and a factor for each time, which turn stored sums into the sums that a row sees.
 
     Both are empty if rows see the sums as they are stored.  The spans are those of `cpu_fallback.decay.spans_of`.
     """
@@ -122,9 +122,9 @@ def pass_block(
     tile: Tile,
     at: int,
 ) -> int:
-    """Let each row of a block see its category and all rows, then add the row to both; give how many rows are encoded.
+    """Let each row of a block see its category and all rows, then add the row to both; give the number of encoded rows.
 
-    Rows of odd ties are subtracted, and not encoded.  `at` says how many rows were encoded before the block.
+    Rows of ties with odd numbers are subtracted, and not encoded.  `at` is the number of rows encoded before the block.
     """
     width, (sums, at_tie, _) = cell_width(shape), table
     length = width * shape.n_classes
@@ -176,8 +176,8 @@ def see_rows(digits: Array, begin: int, times: Array, columns: Array, n_classes:
 def merge_rows(rows: Array, ties: Array, gone: Array, state: Array, numbers: Array, times: Array) -> int:
     """Write the next rows that come or leave, and the numbers of their times; give the number of these rows.
 
-    The number of time t is 2 t.  With the number before, 2 t - 1, rows leave in the order in which they came; `gone`
-    says how many have left by each time.  `state` says how many rows have come, and how many have left.
+    Time t has the number 2 t for rows that come, and 2 t - 1 for rows that leave, in the order in which they came;
+    `gone` is the number of rows that have left by each time, and `state` has the numbers of rows come and left so far.
     """
     come, left, at = state[0], state[1], 0
     while at < len(numbers) and come < len(rows):
@@ -197,7 +197,7 @@ def merge_rows(rows: Array, ties: Array, gone: Array, state: Array, numbers: Arr
 def hand_out_by_age(
     rows: RowParts, numbers: Array, ties: Array, shape: Shape, blocks: Blocks, table: Table, tile: Tile
 ) -> int:
-    """Give each row of a tile its sums, then add the row to the sums; give how many rows are encoded."""
+    """Give each row of a tile its sums, then add the row to the sums; give the number of encoded rows."""
     width, digits, at = cell_width(shape), digit_room(), 0
     own, slots = np.empty(width * BLOCK, np.int64), np.arange(BLOCK) * width
     for begin in range(0, len(rows.codes), BLOCK):
@@ -224,9 +224,9 @@ def blend_by_age(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile, but not of the first `burned`; give how many are lost.
+    """Write the encodings of the rows [start, stop) of a tile, but not of the first `burned`; count the lost encodings.
 
-    A stored cell has `width` columns; as a row sees it, it has the shape of the rule.
+    A stored cell has `width` columns; a cell that a row sees has the shape of the rule.
     """
     shape, first, rule = cell_rule
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
@@ -260,7 +260,7 @@ def blocks_of_times(steps: Array | None, layout: "Layout", size: int) -> Blocks:
 
 
 class Ageing:
-    """How the rows of each tile see sums: as they are stored, or multiplied for the step of their time.
+    """The form in which the rows of a tile see sums: as they are stored, or multiplied for the step of their time.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def block_of(unit: int) -> tuple[int, int, int]:
 def enter_block(
     source: FoldSource, block: int, log2_stride: int, position: int, room: tuple[Array, Array, Array]
 ) -> None:
-    """Set the state to a position inside a block; strides before it have had one more turn than those after it."""
+    """Set the state to a position inside a block; strides before it have had one turn more than strides after it."""
     current, step, _ = room
     n_splits, n_units = source.n_splits, len(source.units)
     inverse, inverse_units = 1.0 / n_splits, 1.0 / n_units
@@ -198,7 +198,7 @@ def walk_range(
             scramble(numbers[:count], half, keys, forward)
             outside = 0
             for i in range(count):
-                # Numbers outside of the range move to the front; what the others write there is not read.
+                # Numbers outside of the range move to the front; what other numbers write there is not read.
                 word, position = numbers[i], index[i]
                 out[np.uint64(position)] = np.int64(word)
                 numbers[outside], index[outside] = word, position

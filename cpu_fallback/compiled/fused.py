@@ -1,4 +1,4 @@
-"""Passes that do at once what other backends do in several passes: see `gpu_encode.seam.ops.FusedOps`."""
+"""Operations that take one pass over the rows where other backends take several: see `gpu_encode.seam.ops.FusedOps`."""
 
 from cpu_fallback.compiled.blending import encode_categories
 from cpu_fallback.compiled.categories import number_in_order

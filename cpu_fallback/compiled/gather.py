@@ -43,7 +43,7 @@ def gather_range(
     stop: int,
     out: Array,
 ) -> None:
-    """Write the rows [start, stop); `steps` are folds and outputs of a line, distances of two rows and two outputs."""
+    """Write the rows [start, stop); `steps` has folds and outputs of a line, then steps of rows and of outputs."""
     n_folds, n_outputs, by_row, by_output = steps
     by_code = n_folds * n_outputs
     if source.kind == NO_FOLDS and n_outputs == 1:

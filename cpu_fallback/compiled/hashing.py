@@ -38,7 +38,7 @@ def fill(table: Array, shift: np.uint64, words: Array) -> None:
 def number_words(
     words: Array, start: int, stop: int, codes: Array, table: Array, shift: np.uint64, first: Array, count: int
 ) -> tuple[int, int]:
-    """Number words from `start` on until `first` is full; give the row at which it stopped and the number of words."""
+    """Number words from `start` on until `first` is full; give the row after the last one, and the number of words."""
     last = np.uint64(len(table) - 1)
     for i in range(start, stop):
         row = np.uint64(i)

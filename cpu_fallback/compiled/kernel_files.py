@@ -1,6 +1,6 @@
 """Compiled kernels on disk, safe for processes that start together.
 
-Numba keeps an index beside numbered files, and reads, changes and writes it without a lock.  So two processes that
+Numba keeps numbered files and an index, and reads, changes and writes the index without a lock.  So two processes that
 compile at once may both take the number 1, and a later process may run machine code of another signature.  A lock would
 not help: on clusters, workers start together, and many shared file systems have no locks for all nodes.  Here the name
 of a file contains all that the file depends on, so there is no index.
@@ -47,7 +47,7 @@ class KernelFiles:
         self.of_version = f"{kernel_name}.{sys.implementation.cache_tag}.{numba.__version__}."
 
     def load(self, key: Any) -> Any:
-        """Give what was saved for exactly this key, or None."""
+        """Give the data that was saved for exactly this key, or None."""
         # Whatever is wrong with a file, the kernel can be compiled again.
         with suppress(Exception):
             saved, data = loads(self._path(key).read_bytes())
@@ -80,9 +80,9 @@ class KernelFiles:
 
 
 class KernelCache:
-    """The cache that numba asks for machine code before it compiles, and to which it gives what it has compiled."""
+    """The cache in which numba looks for machine code before it compiles, and to which it gives compiled code."""
 
-    # Number of kernels compiled here, and number of those that could not be saved.
+    # Number of kernels compiled here, and number of kernels that could not be saved.
     compiled = lost = 0
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -110,12 +110,12 @@ class KernelCache:
         if data is None:
             say_that_a_call_waits()
             return None
-        # Machine code needs only this of numba; to load what compiling needs would take a quarter of a second more.
+        # Machine code needs only this step of numba; loading numba's compiler would take a quarter of a second more.
         rtsys.initialize(target)
         return CompileResult._rebuild(target, *data)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Save what was compiled, without the annotations of its types."""
+        """Save compiled code, without the annotations of its types."""
         KernelCache.compiled += 1
         library, *rest, environments = compiled._replace(type_annotation="")._reduce()
         # If an environment is empty, no code reads it.
@@ -140,7 +140,7 @@ class KernelCache:
 def names_of(library: Any) -> Any:
     """Give a library in numba's form for files, without the code that other libraries would need to include it.
 
-    No library includes a kernel, and reading this code took half of the time of loading a kernel.  Names stay.
+    No library includes a kernel, and reading this code took half of the time of loading a kernel.  Names are kept.
     """
     name, kind, (machine_code, code) = library
     module = llvm.parse_bitcode(code)

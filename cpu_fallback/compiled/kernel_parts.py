@@ -40,7 +40,7 @@ class WithoutEngine:
         return False
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Do nothing: `refer` sets in each kernel what its parts refer to."""
+        """Do nothing: `refer` sets in each kernel the objects to which its parts refer."""
 
     def finalize_object(self) -> None:
         """Do nothing."""
@@ -130,7 +130,7 @@ def is_large(function: Any) -> bool:
 
 
 def refer(state: Any) -> None:
-    """Set what the kernel's parts refer to, as numba does when it loads a kernel from disk."""
+    """Set the objects to which the kernel's parts refer, as numba does when it loads a kernel from disk."""
     for variable in state.library._final_module.global_variables:
         if variable.name.startswith(ENVIRONMENT) and (found := lookup_environment(variable.name)) is not None:
             state.library.codegen.set_env(variable.name, found)

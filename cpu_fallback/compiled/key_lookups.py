@@ -71,7 +71,7 @@ def spread_lines(keys: Keys, key: int, tables: KeyTables, width: int, table: Arr
 
 @stage
 def look_up(keys: Keys, key: int, rows: Viewed, cells: Array, table: Array, known: Array, out: Array) -> int:
-    """Write the encodings of all rows, out (outputs, rows), and count those of no category where that is asked for."""
+    """Write the encodings of all rows, out (outputs, rows), and count rows of no category if this was asked for."""
     unknown = np.int64(0)
     for start in range(0, len(rows.views), ROWS):
         own = cells[: min(ROWS, len(rows.views) - start)]
@@ -95,7 +95,7 @@ def look_up_range(
     unknown: Array,
     out: Array,
 ) -> None:
-    """Look up the keys [start, stop), and count the rows of no category: among all, and among those of a sample."""
+    """Look up the keys [start, stop), and count the rows of no category: among all rows, and among a sample."""
     cells = np.empty(ROWS, np.uint32)
     for key in range(start, stop):
         n_outputs, n_known = tables.n_outputs[key], keys.n_cells[key] * rows[0].n_views

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 # Rows whose cells are found at a time, and keys for which the digits of rows are made once.
 ROWS, TOGETHER = 1024, 8
-# Numbers in the sums of a group, unless one key has more; and numbers in the sums that are copied at a time.
+# The most numbers in the sums of a group, unless one key has more; and in the sums that are copied at a time.
 GROUP, PIECE = 1 << 18, 1 << 16
-# A row of a key costs as much as so many numbers of its tables.
+# A row of a key costs as much as two numbers in its tables.
 ROW_COST = 2
 
 
 class Keys(NamedTuple):
     """Codes, column after column, and the number of codes that each column has; columns of all keys, key after key.
 
-    Those of key k are members[ends[k]:ends[k + 1]].  `missing` is the key's last cell where that is of missing values
-    which are no category, else -1; `first` is the line of its first encodings in the output.
+    The columns of key k are members[ends[k]:ends[k + 1]].  `missing` is the key's last cell if that cell is for missing
+    values that are no category, else -1; `first` is the line of the key's first encodings in the output.
     """
 
     codes: Array
@@ -49,10 +49,10 @@ class Keys(NamedTuple):
 
 
 class Summing(NamedTuple):
-    """What the rows of keys are summed from.
+    """The arrays from which the rows of keys are summed.
 
     A cell has `length` sums (folds * classes) of `numbers` int64 each.  `folds` is the fold of each row, and `within`
-    says which sum of its cell the row belongs to.  `parts` are None if rows are counted alone.
+    says which sum of its cell the row belongs to.  `parts` are None if rows are only counted.
     """
 
     keys: Keys
@@ -127,7 +127,7 @@ def sum_group(
     table: Array,
     held: Array,
 ) -> None:
-    """Sum the rows of the keys [start, stop) by cell, fold and class; the digits of a row are made once for some keys.
+    """Sum the rows of the keys [start, stop) by cell, fold and class; digits of a row are made once for several keys.
 
     If rows have weights, which may be zero, `held` becomes 1 for each sum that has a row.
     """
@@ -205,14 +205,14 @@ def sum_keys(keys: "KeyColumns", rows: "FoldedRows", /) -> list[KeyCounts]:
 
 
 def room_for_sums(summing: Summing, n_cells: int) -> SumRoom:
-    """Allocate memory for groups of at most so many cells."""
+    """Allocate memory for groups of at most `n_cells` cells."""
     length, parts = summing.length * summing.numbers, summing.parts
     is_weighted = parts is not None and parts.numbers.weight_kind
     at_once = min(max(PIECE // length, 1), n_cells)
     return SumRoom(
         empty(n_cells * length, np.int32 if parts is None else np.int64),
         empty(n_cells * summing.length if is_weighted else 0, np.uint8),
-        # There is room for one more, which is written before it is known whether any row has it.
+        # There is room for one more cell, which is written before it is known whether any row has it.
         np.empty(at_once + 1, np.uint64),
         np.empty((at_once + 1) * length, np.int64),
     )
@@ -226,7 +226,7 @@ def room_for_lines(summing: Summing, start: int, stop: int, n_sums: int) -> KeyC
 
 
 def split_by_key(keys: Keys, start: int, stop: int, found: KeyCounts, n_found: int) -> Iterator[KeyCounts]:
-    """Give what was found of each of the keys [start, stop)."""
+    """Give the counts of each of the keys [start, stop)."""
     ends = np.cumsum(keys.n_cells[start:stop])
     stops = np.searchsorted(found.cells[:n_found], ends).tolist()
     first_cells, last_cells, begin = [0, *ends.tolist()], keys.missing[start:stop].tolist(), 0

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Batch(NamedTuple):
-    """All that the threads read.
+    """The arguments that all threads read.
 
     A cell has encodings of `shape` (views, outputs), and `views` is the view of each row.  `of_missing` are the
     encodings of missing values, if these are no category; else it is empty.
@@ -52,7 +52,7 @@ class Batch(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Memory that a thread uses again for each group: sums, and the encodings of all cells.
+    """Memory that a thread uses again for each group of keys: sums, and the encodings of all cells.
 
     `values` are the encodings of one piece of the group, and `unseen` says which of them no visible row has.
     """
@@ -67,7 +67,7 @@ class Room(NamedTuple):
 def spread(cells: Array, values: Array, table: Array) -> int:
     """Round the encodings (cells, width) of some cells to the type of a table, and write them there.
 
-    Give how many of them the type cannot hold.
+    The result is the number of encodings that the type cannot hold.
     """
     width, lost = values.shape[1], np.int64(0)
     for i in range(len(cells)):
@@ -97,7 +97,7 @@ def take_encodings(cells: Array, table: Array, start: int, out: Array) -> None:
 def look_up_group(
     keys: Keys, views: Array, shape: tuple[int, int], start: int, stop: int, table: Array, out: Array
 ) -> None:
-    """Write the encodings of all rows by the keys [start, stop), from a table of the cells of all of them."""
+    """Write the encodings of all rows by the keys [start, stop), from one table with the cells of all these keys."""
     (n_views, n_outputs), at = shape, np.int64(0)
     cells = np.empty(ROWS, np.uint32)
     for key in range(start, stop):
@@ -150,7 +150,7 @@ def encode_keys_by_fold(
 
 
 def encode_group(batch: Batch, start: int, stop: int, room: Room) -> tuple[list[KeyCounts], int]:
-    """Encode the keys [start, stop); give what is found of them, and how many encodings the type cannot hold."""
+    """Encode the keys [start, stop); give their counts, and the number of encodings that the type cannot hold."""
     summing, (n_views, n_outputs), lost, n_found = batch.summing, batch.shape, 0, 0
     keys, n_cells = summing.keys, sum_cells(summing, start, stop, room.sums)
     encodings = room.encodings[: n_cells * n_views * n_outputs]
@@ -174,7 +174,7 @@ def encode_group(batch: Batch, start: int, stop: int, room: Room) -> tuple[list[
 
 
 def see_new_rows(views: Views, sums: Array, seen: Array) -> None:
-    """Write what new rows see of some cells, (cells, classes, numbers of a sum)."""
+    """Write the sums that new rows see of some cells, (cells, classes, numbers of a sum)."""
     n, n_classes, numbers = seen.shape
     if views.matrix.all():
         sum_range(sums, views.n_folds, n_classes * numbers, 0, n, seen.reshape(-1))
@@ -189,7 +189,7 @@ def batch_of(
     prior, n_folds, classes = population.prior, len(rows.new_rows), rows.rows.classes
     views, summing = views_of(rows.visibility, n_folds, rows.n_classes), summing_of(keys, rows, out.first)
     of_missing = {AS_CATEGORY: np.zeros(0), AS_PRIOR: prior.reshape(-1), AS_NAN: np.full(prior.size, np.nan)}
-    # A row that is left out sees what others of its class see.
+    # A row that is left out sees the same as all other rows of its class.
     return Batch(
         summing,
         classes.astype(np.uint16) if classes is not None and views.kind == LESS_ONE else summing.folds,
@@ -202,7 +202,7 @@ def batch_of(
 
 
 def room_for(batch: Batch, n_cells: int) -> Room:
-    """Allocate memory for groups of at most so many cells."""
+    """Allocate memory for groups of at most `n_cells` cells."""
     n_views, n_outputs = batch.shape
     sums = room_for_sums(batch.summing, n_cells)
     at_once = len(sums.cells) - 1

@@ -53,7 +53,7 @@ def leave_out_range(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop); give how many are lost."""
+    """Write the encodings of the rows [start, stop); give the number of those that the type cannot hold."""
     shape, first, rule = cell_rule
     width, n_outputs, lost, in_order = cell_width(shape), shape.n_classes - first, 0, np.empty(0, np.int64)
     length = width * shape.n_classes

@@ -14,7 +14,7 @@ from cpu_fallback.compiled.digits import FIELD, FRACTION, HALF, HIDDEN, ONE, SIG
 MASK = np.int64(0xFFFFFFFF)
 LOW = np.uint64(0xFFFFFFFF)
 INFINITE = np.uint64(0x7FF << 52)
-# After so many positions beyond the last digit of a count, its product with a midpoint has no more digits.
+# After this number of positions beyond the last digit of a count, its product with a midpoint has no more digits.
 AFTER = 4
 
 

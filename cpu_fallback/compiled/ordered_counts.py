@@ -92,7 +92,7 @@ def pass_lines(
     count: Array,
     own: Array,
 ) -> None:
-    """Let each row see the counts of any number of classes, then count it; rows of a tie see what its first row saw."""
+    """Let each row see the counts of all classes, then count it; rows of a tie see the counts of its first row."""
     source, n_lines = at_tie if len(ties) else sums, len(sums) // k
     for i in range(len(codes)):
         code, total = np.int64(codes[i]), np.int64(0)
@@ -189,7 +189,7 @@ def write_block(
     around: Array,
     to: Destination,
 ) -> int:
-    """Write the encodings of a block, but not of the first `burned` rows; give how many are lost."""
+    """Write the encodings of a block, but not of the first `burned` rows; count the lost encodings."""
     lost, value, own, count, codes = 0, block.value[:n], block.own, block.number[:n], block.code[:n]
     negative = least_of(codes) < 0
     for i in range(n if negative else 0):
@@ -218,7 +218,7 @@ def write_block(
 
 @stage
 def count_priors(totals: Array, first: int, rule: FusedRule, priors: BlockMoments) -> None:
-    """Compute the priors, and what the kind of lam needs, from the counts of all classes."""
+    """Compute the priors, and the moments that the kind of lam needs, from the counts of all classes."""
     count, mean, fraction = np.int64(0), priors.mean, priors.fraction
     for label in range(len(totals)):
         count += totals[label]
@@ -264,7 +264,7 @@ def encode_from_counts(
     around: Array,
     to: Destination,
 ) -> int:
-    """Write the encodings of the ranks [start, stop), whose rows are `numbers`; give how many are lost."""
+    """Write the encodings of the ranks [start, stop), whose rows are `numbers`; count the lost encodings."""
     block, lost, at = block_of(n_classes), 0, start
     pairs = n_classes == 2 and first == 1 and not len(walk.starts)
     while at < stop:

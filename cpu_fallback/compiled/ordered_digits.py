@@ -30,7 +30,7 @@ from cpu_fallback.fused_rules import M_ESTIMATE
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
 
-# Segments of one prior at a time, and numbers that a tile may hold at a time.
+# The most segments of one prior at a time, and the most numbers that a tile may hold.
 MOST_SEGMENTS = 1 << 10
 MOST_NUMBERS = 1 << 18
 # A row costs about as much as ten rows of other kernels.
@@ -79,7 +79,7 @@ def keep(prior: BlockMoments, source: Array, tile: Tile, segment: int) -> None:
 def hand_out(
     rows: RowParts, start: int, stop: int, cell_rule: CellRule, walk: Walk, table: Table, tile: Tile
 ) -> tuple[int, int]:
-    """Let the ranks [start, stop) see sums while there is room for priors; give the next rank and how many priors."""
+    """Let the ranks [start, stop) see sums while there is room for priors; give the next rank, and count the priors."""
     shape, first = cell_rule.shape, cell_rule.first
     width, at, segments, room, digits = cell_width(shape), start, 0, scratch(shape), digit_room()
     totals, ends, number = walk.totals, tile.ends, room_for_weights(1, shape.n_width)
@@ -147,7 +147,7 @@ def write_rows(
     counted: Array,
     to: Destination,
 ) -> int:
-    """Write the encodings of a block, but not of the first `burned` rows; give how many are lost."""
+    """Write the encodings of a block, but not of the first `burned` rows; count the lost encodings."""
     lost, n = 0, len(codes)
     for output in range(len(own.mean)):
         blend_rows(codes, number, own, around, output, sums, values[:n], counted[:n])
@@ -169,7 +169,7 @@ def blend_seen(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the encodings of the rows [start, stop) of a tile that begins at `rank`; give how many are lost."""
+    """Write the encodings of the rows [start, stop) of a tile that begins at `rank`; count the lost encodings."""
     shape, first, rule = cell_rule
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
     own, around, number = (
@@ -203,7 +203,7 @@ def tile_of(n_rows: int, length: int, n_outputs: int) -> Tile:
 def encode_from_digits(
     rows: "Rows", numbers: Array, layout: "Layout", ranks: Sequence[int], tile: Tile, fixed: tuple[Any, ...]
 ) -> int:
-    """Write the encodings of the ranks of one tile; give how many are lost."""
+    """Write the encodings of the ranks of one tile; count the lost encodings."""
     cell_rule, walk, table, to = fixed
     at, stop = ranks
     here = rows.pick(numbers) if len(numbers) else rows.block(at, stop)

@@ -126,11 +126,11 @@ def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
 
 
 def guess_marks(numbers: Array, most: int) -> tuple[Any, int]:
-    """Guess the smallest number, often zero or near the first value, and how many numbers from it on get marks."""
+    """Guess the smallest number, often zero or near the first value, and the number of marks from it on."""
     first = numbers[0]
     base = numbers.dtype.type(0) if 0 <= first < MOST_CODES else first
     farthest = int(numbers[:: max(len(numbers) // SAMPLED, 1)].max()) - int(base)
-    # Neighbouring values need no mark, and beyond the sample values are probably about as dense as in it.
+    # If all values are neighbours, no marks are needed; beyond the sample, values are probably as dense as in it.
     return base, 2 * farthest if 1 < farthest <= most // 2 else 0
 
 

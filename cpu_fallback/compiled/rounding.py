@@ -15,7 +15,7 @@ FIELD = np.uint64(52)
 BIAS = 1023
 MASK = np.int64(0xFFFFFFFF)
 LOW = np.uint64(MASK)
-# Three words hold so many digits; the highest is the window's spare digit for carries, which is rarely used before.
+# Three words hold this number of digits; the highest is the spare digit of a window, for carries, and rarely used.
 WORD_DIGITS = 7
 # If digits are at most this large, the highest word has room for carries, and for a product with a count below 2**32.
 FIFTH_BOUND = np.int64(1) << np.int64(59)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CellRule(NamedTuple):
-    """How the digits of a cell become encodings: the cell's shape, the class of the first output, and the rule."""
+    """The cell's shape, the first output's class, and the rule by which the digits of a cell become encodings."""
 
     shape: Shape
     first: int
@@ -55,7 +55,7 @@ def has_category(code: int, rule: FusedRule) -> bool:
 
 @stage
 def encoding_without(code: int, mu: float, rule: FusedRule) -> float:
-    """Give the encoding of a row whose category does not count; missing values have one of their own by policy."""
+    """Give the encoding of a row whose category does not count; by policy, missing values may have one of their own."""
     if code == -1 and rule.missing != AS_CATEGORY:
         return math.nan if rule.missing == AS_NAN else mu
     return unseen_encoding(mu, rule.blend)
@@ -63,7 +63,7 @@ def encoding_without(code: int, mu: float, rule: FusedRule) -> float:
 
 @stage
 def write(values: Array, column: int, numbers: Array, begin: int, wide: Array, narrow: Array) -> int:
-    """Write one output of a block, by row number or in order from `begin` on; give how many encodings are lost."""
+    """Write one output of a block, by row number or in order from `begin` on; count the lost encodings."""
     lost = 0
     if len(wide):
         if len(numbers):

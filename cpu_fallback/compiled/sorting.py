@@ -10,10 +10,10 @@ from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
 
 WORD_BITS = 64
-# NumPy sorts so few words in less time than the passes take to start.
+# Up to this number of words, NumPy sorts in less time than the passes take to start.
 FEW_WORDS = 1 << 12
 SIGN = np.uint64(1 << 63)
-# The 1,024 positions that are written to fit the second cache and the processor's table of pages.
+# Words are written to 1,024 positions, which fit the second cache and the processor's table of pages.
 DIGIT_BITS = 10
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from cpu_fallback.compiled.border import Array, inlined, stage
 from cpu_fallback.compiled.hashing import GOLDEN
 
-# Strings of at most so many bytes are compared without reading the string itself.
+# Strings of at most this number of bytes are compared without reading the string itself.
 SHORT = 16
 # The second factor of splitmix64 (Steele et al. 2014).
 SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
@@ -24,7 +24,7 @@ class Texts(NamedTuple):
     words : uint64 array
         For every byte, the eight bytes from it on.
     offsets : uint32 array
-        The begin of each string, and the end of the last: one word for each, or two if `wide`.
+        The beginning of each string, and the end of the last: one word for each, or two if `wide`.
     wide : int
     validity : uint8 array
         A bit for each row, 0 for null; empty if no row is.

@@ -46,7 +46,7 @@ def put(table: Array, stamps: Array, count: int) -> None:
     last, taken = np.uint64(len(table) - 1), np.empty(BLOCK, np.uint64)
     for begin in range(0, count, BLOCK):
         some = stamps[begin : min(begin + BLOCK, count)]
-        # These independent loads overlap, and bring into the cache what the loop below would wait for.
+        # These independent loads overlap, and bring into the cache the lines for which the loop below would wait.
         for i in range(len(some)):
             taken[i] = np.uint64(table[some[i] & last] != 0)
         for i in range(len(some)):
@@ -159,7 +159,7 @@ def check_long(
     missed: Array,
     n_missed: int,
 ) -> int:
-    """Compare long strings with those that were guessed; give the number of rows that are missed, and which."""
+    """Compare long strings with the guessed ones; give the number of rows that are missed, and write these rows."""
     for i in range(n):
         length = starts[i + 1] - starts[i]
         if length > SHORT and codes[i] >= 0:

@@ -27,7 +27,7 @@ from cpu_fallback.memory import empty, zeros
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Two words that are read at the end of a string have so many bytes, so there must be at least as many.
+# The least number of bytes of all strings together, since two words are read at the end of a string.
 FEWEST_BYTES = 16
 
 

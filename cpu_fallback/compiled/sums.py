@@ -40,7 +40,7 @@ NUMBERS_PER_ROW = 0.5
 
 @stage
 def add_classes(classes: Array, start: int, by_class: int, slots: Array) -> None:
-    """Move each slot from the begin of the row's category to its class, if rows have classes."""
+    """Move each slot from the beginning of the row's category to its class, if rows have classes."""
     if len(classes):
         labels = classes[start : start + len(slots)]
         for i in range(len(slots)):
@@ -81,7 +81,7 @@ def accumulate_range(
     stop: int,
     accumulators: Array,
 ) -> None:
-    """Write the sums of the rows [start, stop) to the cells, whatever these hold."""
+    """Write the sums of the rows [start, stop) to the cells, over their former contents."""
     set_all(accumulators, 0)
     room, fold_state = scratch(), fold_room()
     folds, slots = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
@@ -133,7 +133,7 @@ def accumulate_by_distance(
 
 @kernel
 def take_occupied(accumulators: Array, length: int, lowest: np.uint64, kept: Array, words: Array) -> int:
-    """Copy the cells that are not zero one after the other, and write their numbers; give how many there are.
+    """Copy the cells that are not zero one after the other, and write their numbers; give the number of these cells.
 
     Both outputs have room for one more.
     """
@@ -192,7 +192,7 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> Sum
 def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> SumsByNumber | None:
     """Sum rows by distance from the smallest number, without codes.
 
-    None if the range is large, or if numbers lie outside what a sample suggested.
+    None if the range is large, or if numbers lie outside the range that a sample suggested.
 
     Rows without weights count one, so that every number that occurs has a cell that is not zero.
     """

@@ -8,23 +8,24 @@ float, ties to even, wherever it claims to:
 
 The pairs are exact, since their lower numbers are even (`marked`).  `sum_pairs` makes of them, by two-sums alone,
 S + m * mu = top + rest and n + m = bottom + bottom_rest, exactly; or it says that two floats do not hold one of these.
-`divide_pairs` gives the quotient as near + off within 2**-90 of itself, near being the float next to near + off.  So
-the nearest float is `near` or `other`, its neighbour on the side of `off`: where the quotient lies on the other side of
-near, off is next to nothing, and so is the distance from near.  The middle near + half of the two decides.  As n + m is
-above zero, the quotient lies above the middle, on it or below as the sign is of
+`divide_pairs` gives the quotient as near + off within 2**-90 of itself, where near is the float next to near + off.
+So the nearest float is `near`, or its neighbour `other` on the side of `off`.  (If the quotient lies on the other side
+of near, both off and its distance from near are tiny.)  Their middle, near + half, decides.  As n + m is above zero,
+the quotient lies above the middle, on it or below it as the sign of D is positive, zero or negative:
 
     D = top + rest - (near + half) * (bottom + bottom_rest).
 
-With bottom_rest the product of a middle has more than 106 bits, so that S + m * mu hardly ever is one: what is in doubt
-then is left to the digits.  Without, near * bottom = product + error exactly (Dekker), half is a power of two, so that
-half * bottom is exact, and product is within four units of top, so that top - product is exact (Sterbenz).  D is the
-exact sum of top - product, rest, -error and -half * bottom.  `sign_of_sum` replaces four floats by four of the same
-sum (two-sums are exact) until the last of them outweighs all others.
+If bottom_rest is not zero, the product of a middle and the divisor has more than 106 bits, so that S + m * mu hardly
+ever equals it: a doubtful quotient is then left to the digits.  Otherwise near * bottom = product + error exactly
+(Dekker), half is a power of two, so that half * bottom is exact, and product is within four units of top, so that
+top - product is exact (Sterbenz).  D is the exact sum of top - product, rest, -error and -half * bottom.
+`sign_of_sum` replaces four floats by four of the same sum (two-sums are exact) until the last of them outweighs all
+others.
 
 No number overflows, and no product leaves the normal numbers: total, count, m, mu and m * mu are zero or between
-2**-280 and 2**280 (else a lower number is NaN, and so is near), and near has to be.  Digits of a pair reach 160 bits
+2**-280 and 2**280 (else a lower number is NaN, and so is near), and near must be, too.  Digits of a pair reach 160 bits
 below it: all of these numbers are multiples of 2**-440, near is one of 2**-333, products are of 2**-773, and none is
-above 2**562.  What lies outside is left to the digits.
+above 2**562.  Numbers outside of these ranges are left to the digits.
 """
 
 import numpy as np
@@ -91,7 +92,7 @@ def decide_estimate(
     if not (known and in_range(near)):
         return near, True
     if near + off * DOUBT == near:
-        # Beside a sum that nearly cancels, only what is left of it was too little known.
+        # The pairs are exact, so the estimate was in doubt only because its sum nearly cancels.
         return near, False
     if bottom_rest != 0.0:
         return near, True

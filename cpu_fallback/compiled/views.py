@@ -1,4 +1,4 @@
-"""The sums that each view sees in a category: those over some of its folds, for one category after the other."""
+"""The sums that each view sees in a category: sums over some of its folds, for one category after the other."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ OWN, OTHERS, CHOSEN, LESS_ONE = 0, 1, 2, 3
 
 
 class Views(NamedTuple):
-    """What each view sees, as `kind` says: its own fold, all other folds, or the folds with a 1 in its matrix line.
+    """The folds that each view sees, by `kind`: its own, all others, or the folds with a 1 in its matrix line.
 
     A fourth kind has a view for each class: it sees all rows but one of this class.
     """
@@ -28,7 +28,7 @@ class Views(NamedTuple):
 
 
 def views_of(visibility: Visibility, n_folds: int, n_classes: int = 0) -> Views:
-    """Describe for the kernels what views see."""
+    """Describe for the kernels the folds that views see."""
     nothing = freeze(np.zeros((0, 0), np.int64), np.int64)
     if isinstance(visibility, str):
         return Views(LESS_ONE, n_classes, 1, nothing)
@@ -90,7 +90,7 @@ def sum_of_chosen(accumulators: Array, at: int, n_folds: int, length: int, matri
 
 @counting
 def see_others(accumulators: Array, first: int, n_views: int, length: int, seen: Array, seen_at: Array) -> int:
-    """Write the distinct sums of views that see all folds but their own; give how many there are.
+    """Write the distinct sums of views that see all folds but their own; give the number of these sums.
 
     `first` is the first category; `seen_at` gets the position of the sums for each category and each view.
     """
@@ -101,7 +101,7 @@ def see_others(accumulators: Array, first: int, n_views: int, length: int, seen:
             total[k] = sum_of_folds(accumulators, source, n_views, length, k)
         whole = np.int64(-1)
         for view in range(n_views):
-            # This is written in any case, even if it is overwritten later: writing costs less than a decision.
+            # The sums are written in any case, even if they are overwritten later: writing costs less than a branch.
             target, any_own = np.uint64(count * length), np.int64(0)
             for k in range(length):
                 any_own |= accumulators[source]

@@ -1,4 +1,4 @@
-"""Rows that the examples of this folder encode, and the same encodings by one table of all rows."""
+"""Rows for the examples of this folder, and a comparison of their encodings with those of one table of all rows."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 from gpu_encode import KFold, MEstimate, TargetEncoder
 
 KEYS, TARGET = ["shop", "customer"], "returned"
-# What tells a row from all others, wherever it lies.
+# The column that identifies a row in any engine.
 ORDER = "order_id"
 
 
@@ -27,14 +27,14 @@ def orders(n_rows: int, seed: int) -> Any:
 
 
 def encoder() -> TargetEncoder:
-    """Make an encoder whose folds follow from what a row is, so that engines may move rows as they like."""
-    # Spark's own seed, so that its `xxhash64` gives the same folds.
+    """Make an encoder whose folds follow from the order number of a row, so that engines may move rows."""
+    # With Spark's own seed, its `xxhash64` gives the same folds.
     folds = KFold(5, by=ORDER, random_state=42)
     return TargetEncoder(columns=[*KEYS, ("shop", "customer")], cv=folds, smooth=MEstimate(10), device="cpu")
 
 
 def compare(encodings: Any, rows: Any, new_encodings: Any, new: Any) -> None:
-    """Print whether the encodings, in any order, are those of one table with the same rows in another order."""
+    """Print whether the encodings, in any order, equal those of one table with the same rows in another order."""
     alone = encoder()
     same = is_same(encodings, alone.fit_transform(rows.drop_columns([TARGET]), rows[TARGET]))
     same_new = is_same(new_encodings, alone.transform(new))
@@ -42,6 +42,6 @@ def compare(encodings: Any, rows: Any, new_encodings: Any, new: Any) -> None:
 
 
 def is_same(encodings: Any, others: Any) -> bool:
-    """Tell whether two tables hold the same rows."""
+    """Whether two tables hold the same rows."""
     found, expected = (table.sort_by(ORDER).combine_chunks() for table in (encodings, others))
     return bool(found.equals(expected.cast(found.schema)))

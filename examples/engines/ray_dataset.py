@@ -16,12 +16,12 @@ from made_rows import TARGET, compare, encoder, orders
 
 
 def collect(rows: ray.data.Dataset) -> pa.Table:
-    """Collect rows, in whatever order they come."""
+    """Collect rows, in any order."""
     return pa.concat_tables(rows.iter_batches(batch_size=None, batch_format="pyarrow"))
 
 
 def main() -> None:
-    """Encode in Ray and in one piece, and compare."""
+    """Encode rows in Ray and in one table, and compare the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--cpus", type=int, default=2)

@@ -3,7 +3,7 @@
     python examples/engines/spark_frame.py
     python examples/engines/spark_frame.py --rows 20000 --master "local[2]"
 
-A row's fold follows from its order number (`KFold(by=)`), so rows may lie anywhere, and be moved before and after.
+A row's fold follows from its order number (`KFold(by=)`), so Spark may move rows at any time.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pyspark.sql.functions import expr
 
 
 def main() -> None:
-    """Encode in Spark and in one piece, and compare."""
+    """Encode rows in Spark and in one table, and compare the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--master", default="local[2]")
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def encode(spark: SparkSession, folder: str, table: pyarrow.Table, new: pyarrow.Table) -> None:
-    """Encode rows that Spark reads from files, and new ones, and compare."""
+    """Encode training rows, which Spark reads from files, and new rows, and compare the results."""
     spark.createDataFrame(table).repartition(5).write.parquet(f"{folder}/rows")
     rows, fitted = spark.read.parquet(f"{folder}/rows"), encoder()
     encodings = fitted.fit_transform(rows, y=TARGET)

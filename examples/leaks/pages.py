@@ -1,4 +1,4 @@
-"""Tables in Markdown, printed or put where a page keeps them."""
+"""Tables in Markdown, which are printed or written into a page."""
 
 import argparse
 from pathlib import Path
@@ -8,24 +8,24 @@ from sklearn.metrics import roc_auc_score
 
 
 def table(rows: list[dict[str, str]]) -> str:
-    """Give the table of rows with the same keys."""
+    """Make a table of rows, which all have the same keys."""
     lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def marks(name: str) -> tuple[str, str]:
-    """Give the lines around a table of that name in a page."""
+    """Give the lines that mark the beginning and the end of a named table in a page."""
     return f"<!-- {name}: begin -->\n", f"\n<!-- {name}: end -->"
 
 
 def kept(page: Path, name: str) -> str:
-    """Give the table of that name in a page."""
+    """Read the table of that name from a page."""
     begin, end = marks(name)
     return page.read_text().split(begin)[1].split(end)[0]
 
 
 def shown(text: str, name: str, page: Path | None) -> None:
-    """Print a table, or put it where the page has one of that name."""
+    """Print a table, or replace the table of that name in a page."""
     if page is None:
         print(text, end="\n\n")
         return
@@ -35,7 +35,7 @@ def shown(text: str, name: str, page: Path | None) -> None:
 
 
 def arguments(text: str) -> argparse.ArgumentParser:
-    """Give a reader of what both scripts are asked."""
+    """Give a parser with the options of both scripts."""
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--rows", type=int, default=4000, help="rows to train on; at most as many to score on")
     parser.add_argument("--write", type=Path, help="page whose tables are replaced")
@@ -43,7 +43,7 @@ def arguments(text: str) -> argparse.ArgumentParser:
 
 
 def score_both(model: Any, rows: tuple[Any, Any], new_rows: tuple[Any, Any]) -> tuple[float, float]:
-    """Train a model; give its score on training rows and on new ones."""
+    """Train a model; give its score on training rows and on new rows."""
     model.fit(*rows)
     train, test = (roc_auc_score(y, model.predict_proba(X)[:, 1]) for X, y in (rows, new_rows))
     return train, test

@@ -1,9 +1,9 @@
-"""Prediction shift of boosting, measured: two stumps on rows of two coins, whose target is y = c1 * x1 + c2 * x2.
+"""Prediction shift of boosting, measured with two stumps; x1 and x2 are coins, and the target is c1 * x1 + c2 * x2.
 
-The first stump splits by x1, the second one fits the residuals and splits by x2.  Fitted to one and the same sample,
-each row's residual has been shrunk by its own target, and the model's slope in x2 is c2 - c2 / (n - 1) in the mean.
-Residuals of rows that the first stump has not seen have no such shift: those of a fresh sample, and ordered ones, for
-which each row is predicted by a stump fitted to the rows before it.
+The first stump splits by x1; the second one is fitted to the residuals and splits by x2.  If both are fitted to the
+same sample, the residual of each row is shrunk by the row's own target, and the slope of the model in x2 is on average
+c2 - c2 / (n - 1).  Residuals of rows that the first stump has not seen have no such shift.  There are two kinds of
+them: residuals of a fresh sample, and ordered residuals, for which a stump fitted to the rows before a row predicts it.
 
 python examples/leaks/prediction_shift.py
 python examples/leaks/prediction_shift.py --repetitions 1000000 --device cuda
@@ -19,15 +19,15 @@ import numpy as np
 
 SIZES = (5, 10, 20, 50)
 C1, C2 = 3.0, 2.0
-# Repetitions at a time: some hundred bytes a row and repetition.
+# Repetitions that are computed at a time; each takes some hundred bytes a row.
 CHUNK = 20_000
-# Where the first stump comes from.
+# The sample to which the first stump is fitted.
 SAMPLES = ("same", "fresh", "ordered")
 
 
 @dataclass
 class Mean:
-    """A mean with its standard error, of values that come in chunks."""
+    """The mean of values that come in chunks, and its standard error."""
 
     n: int = 0
     total: float = 0.0
@@ -51,9 +51,9 @@ class Mean:
 
 
 def law(sample: str, of: str, n: int) -> float:
-    """Give the expected error of the slope in x2, of "residuals" or of the "model" that their leaf means make.
+    """Give the expected error of the slope in x2: of the "residuals", or of the "model" with their means in its leaves.
 
-    Those of the model are of samples that hold both values of x2, as a slope needs them.
+    A slope needs both values of x2, so the error of the model is an average over samples that have both.
     """
     if sample == "fresh":
         return 0.0
@@ -61,12 +61,12 @@ def law(sample: str, of: str, n: int) -> float:
         return -C2 * 2 * (1 - 0.5**n) / n if sample == "same" else 0.0
     if sample == "same":
         return -C2 * (1 - 0.5 ** (n - 1)) / (n - 1)
-    # Leaf means are ratios: where x2 = 1 is frequent, earlier rows have it less often, seen from a row that has it.
+    # Leaf means are ratios: seen from a row with x2 = 1, earlier rows have x2 = 1 less often if it is frequent overall.
     return C2 * (n - 2 + 0.5 ** (n - 1)) / (n * (n - 1))
 
 
 def stump(xp: Any, counts: Any, totals: Any) -> list[Any]:
-    """Give the first stump's value where x1 is 0 and 1, by the counts and the sums of x2; 0 where no row is."""
+    """Give the values of the first stump for x1 = 0 and x1 = 1, from counts and sums of x2; 0 if there are no rows."""
     return [xp.where(counts[s] > 0, C1 * s + C2 * totals[s] / xp.maximum(counts[s], 1), 0.0) for s in range(2)]
 
 
@@ -78,14 +78,14 @@ def errors_of_slope(xp: Any, x1: Any, x2: Any, fresh1: Any, fresh2: Any) -> dict
     xp : module
         Library of the arrays: NumPy, or CuPy.
     x1, x2 : bool array (rows, repetitions)
-        The sample that the second stump is fitted to.
+        The sample to which the second stump is fitted.
     fresh1, fresh2 : bool array (rows, repetitions)
-        Another one.
+        Another sample.
 
     Returns
     -------
     dict of (sample, "residuals" or "model") to float64 array (repetitions,)
-        Of models without those repetitions in which x2 is constant.
+        For models, repetitions in which x2 is constant are left out.
     """
     first = {
         "same": stump(xp, [(~x1).sum(axis=0), x1.sum(axis=0)], [(x2 & ~x1).sum(axis=0), (x2 & x1).sum(axis=0)]),
@@ -118,7 +118,7 @@ def predict_in_order(xp: Any, x1: Any, x2: Any) -> Any:
 
 
 def measure(n: int, repetitions: int, seed: int = 0, xp: Any = np) -> dict[tuple[str, str], Mean]:
-    """Measure the error of the slope over repetitions of a sample of n rows."""
+    """Measure the error of the slope, averaged over many samples of n rows."""
     means = {(sample, of): Mean() for sample in SAMPLES for of in ("residuals", "model")}
     for coins in toss(xp, n, repetitions, seed):
         for which, values in errors_of_slope(xp, *coins).items():
@@ -127,14 +127,14 @@ def measure(n: int, repetitions: int, seed: int = 0, xp: Any = np) -> dict[tuple
 
 
 def toss(xp: Any, n: int, repetitions: int, seed: int) -> Iterator[Any]:
-    """Give the coins of all repetitions, some at a time."""
+    """Give the coins of all repetitions, some repetitions at a time."""
     random = xp.random.default_rng(1000 * seed + n)
     for start in range(0, repetitions, CHUNK):
         yield random.integers(0, 2, (4, n, min(CHUNK, repetitions - start))) == 1
 
 
 def library(device: str) -> Any:
-    """Give CuPy where it is asked for, or there is a GPU; else NumPy."""
+    """Give CuPy if the user asks for it or there is a GPU, otherwise NumPy."""
     if device == "cpu":
         return np
     try:
@@ -148,7 +148,7 @@ def library(device: str) -> Any:
 
 
 def main() -> None:
-    """Print the error of the slope for several sizes of the sample, beside what theory says."""
+    """Print the error of the slope for several sizes of the sample, and the error that theory predicts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repetitions", type=int, default=100_000)
     parser.add_argument("--rows", type=int, nargs="+", default=list(SIZES), help="sizes of the sample")

@@ -1,4 +1,4 @@
-"""What the number of folds K and the weight m of the prior do to the scores of a linear model and of boosted trees.
+"""How the number of folds K and the weight m of the prior change the scores of a linear model and of boosted trees.
 
 python examples/leaks/regularisation.py
 python examples/leaks/regularisation.py --data FOLDER/adult.parquet --plot docs/regularisation.svg
@@ -29,7 +29,7 @@ LEARNERS = {
 
 
 def generated(n: int) -> tuple[Rows, list[Any]]:
-    """Make orders: shops (eight orders each, a few of them many) differ, customers (two orders each) do not."""
+    """Make orders: shops (eight orders on average, a few have many) differ in returns, customers (two each) do not."""
     random = np.random.default_rng(5)
     n_shops, n_customers = max(n // 8, 1), max(n // 2, 1)
     shop = (random.random(n) ** 2 * n_shops).astype(np.int64)
@@ -40,7 +40,7 @@ def generated(n: int) -> tuple[Rows, list[Any]]:
 
 
 def adult(path: Path) -> tuple[Rows, list[Any]]:
-    """Read the census rows: columns of a few values, and joint keys of so many that most rows are nearly alone."""
+    """Read the census rows: columns with few values, and joint keys with so many that most values have few rows."""
     table = pd.read_parquet(path).replace("?", None)
     small = ["native_country", "occupation"]
     keys = [*small, ("native_country", "occupation"), ("native_country", "occupation", "education", "age")]
@@ -48,7 +48,7 @@ def adult(path: Path) -> tuple[Rows, list[Any]]:
 
 
 def split(data: Rows, n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
-    """Draw n rows to train on, and score on the others, n at most."""
+    """Draw n training rows, and at most n of the other rows as new rows."""
     X, y = data
     order = np.random.default_rng(seed).permutation(len(y))
     train, test = order[:n], order[n : 2 * n]
@@ -56,7 +56,7 @@ def split(data: Rows, n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray, pd.D
 
 
 def score(parts: tuple[Any, ...], keys: list[Any], k: int, m: float, learner: str) -> tuple[float, float]:
-    """Train on training codes by K folds and weight m; give the score on them and on new rows."""
+    """Train on training encodings by K folds and weight m; give the score on them and on new rows."""
     X, y, X_new, y_new = parts
     encoder = TargetEncoder(columns=keys, cv=KFold(k), smooth=float(m))
     codes, new_codes = encoder.fit_transform(X, y), encoder.transform(X_new)
@@ -64,13 +64,13 @@ def score(parts: tuple[Any, ...], keys: list[Any], k: int, m: float, learner: st
 
 
 def grid(data: Rows, keys: list[Any], n: int, learner: str, repeats: int = REPEATS) -> Scores:
-    """Scores on training rows and on new ones for each K and m, of each of some draws of rows: shape (repeats, 2)."""
+    """Give for each K and m the scores on training rows and on new rows, for several draws of rows: (repeats, 2)."""
     draws = [split(data, n, seed) for seed in range(repeats)]
     return {(k, m): np.array([score(draw, keys, k, m, learner) for draw in draws]) for k, m in product(FOLDS, WEIGHTS)}
 
 
 def lines(scores: Scores) -> list[dict[str, str]]:
-    """Give the table: a row for each K, a column for each m, scores on training rows and on new ones."""
+    """Give the table: a row for each K, a column for each m, and in each cell both scores."""
     return [
         {"K": str(k), **{f"m = {m}": " / ".join(f"{x:.3f}" for x in scores[k, m].mean(axis=0)) for m in WEIGHTS}}
         for k in FOLDS
@@ -78,14 +78,14 @@ def lines(scores: Scores) -> list[dict[str, str]]:
 
 
 def noise(scores: Scores) -> str:
-    """Say how much of a difference between two cells is chance: draws are the same for all cells."""
+    """Say how large a difference between two cells is by chance; the draws of rows are the same for all cells."""
     tests = np.array([scores[cell][:, 1] for cell in sorted(scores)])
     paired = (tests - tests.mean(axis=0)).std(axis=1, ddof=1) / np.sqrt(tests.shape[1])
     return f"standard error of a score on new rows against the mean of the table: {paired.mean():.4f}"
 
 
 def draw(all_scores: dict[str, Scores], path: Path) -> None:
-    """Draw scores against m, a line for each K; on training rows dashed."""
+    """Draw scores against m, with a line for each K; lines for training rows are dashed."""
     from matplotlib import colormaps, rc_context
     from matplotlib.figure import Figure
 
@@ -113,9 +113,9 @@ def draw(all_scores: dict[str, Scores], path: Path) -> None:
 
 
 def main() -> None:
-    """Print a table for each learner, or write it into a page, and draw it where asked to."""
+    """Print a table for each learner, or write it into a page; draw it if the user asks for that."""
     parser = arguments(__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="adult.parquet (UCI Adult); without it, rows are made")
+    parser.add_argument("--data", type=Path, help="adult.parquet (UCI Adult); by default, rows are made")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="draws of rows, over which scores are averaged")
     parser.add_argument("--plot", type=Path, help="picture to draw")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Three ways in which training codes tell the answer, what trees make of them, and the schemes that cure it.
+"""Three ways in which training encodings tell the answer, how trees use them, and the schemes that cure the leaks.
 
 python examples/leaks/show_leaks.py
 python examples/leaks/show_leaks.py --rows 2000
@@ -25,7 +25,7 @@ LEARNERS = {
 
 @dataclass(frozen=True)
 class Leak:
-    """A column that says nothing, and the schemes under which it seems to."""
+    """A column that says nothing about the target, and the schemes under which it seems to predict it."""
 
     title: str
     column: str
@@ -43,7 +43,7 @@ LEAKS = [
 
 
 def rows(n: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Make visits: `age` says something of the target, the three other columns nothing."""
+    """Make visits: `age` predicts the target, and the three other columns have nothing to do with it."""
     random = np.random.default_rng(11)
     age = random.normal(size=n)
     y = (random.random(n) < 1 / (1 + np.exp(-age))).astype(np.int64)
@@ -53,13 +53,13 @@ def rows(n: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def scores(column: str, scheme: Any, learner: Any, data: tuple[Any, ...]) -> tuple[float, float]:
-    """Train on training codes; give the score on them and on new rows."""
+    """Train on training encodings; give the score on them and on new rows."""
     X, y, X_new, y_new = data
     codes, new_codes = X[["age"]], X_new[["age"]]
     if column:
         encoder = TargetEncoder(columns=[column], cv=scheme)
         with warnings.catch_warnings():
-            # That greedy codes leak, and that the first of the rows as they stand sees none, is what is shown here.
+            # These warnings are expected: greedy encodings leak, and the first row of an order sees no other row.
             warnings.filterwarnings("ignore", "Greedy training encodings contain")
             warnings.filterwarnings("ignore", ".*see no rows")
             codes = encoder.fit_transform(X[[column, "age"]], y)
@@ -78,10 +78,10 @@ def line(column: str, title: str, what: str, scheme: tuple[str, Any], data: tupl
 
 
 def lines(n: int) -> list[dict[str, str]]:
-    """Give a row of the table for every leak and scheme, after one for no column at all."""
+    """Give a row of the table without any of the columns, then a row for every leak and scheme."""
     X, y = rows(2 * n)
     as_they_come = (X[:n], y[:n], X[n:], y[n:])
-    # New rows come as they come, however the rows to train on were sorted.
+    # New rows are not sorted, even if the training rows are.
     order = np.argsort(y[:n], kind="stable")
     by_target = (X[:n].iloc[order].reset_index(drop=True), y[:n][order], X[n:], y[n:])
     table_rows = [line("", "-", "", ("", None), as_they_come)]

@@ -1,9 +1,10 @@
-"""Three different readers of the same categorical columns, blended by equal ranks.
+"""Three different models of the same categorical columns, blended with equal weights of their ranks.
 
-A linear model on logits of cross-fitted m-estimates of columns and pairs; a forest on category numbers in random
-orders, drawn anew several times; a forest on counts of columns and pairs, over the rows without a target as well.  The
-mean of their ranks is better than any of them where each sees something that the others do not.  Here the first sees
-each shop, the second what colour, size and city do together, the third which shops are in fashion.
+The first is a linear model on logits of cross-fitted m-estimates of columns and pairs.  The second is a forest on
+category numbers in several random orders.  The third is a forest on counts of columns and pairs, which include rows
+without a target.  The mean of their ranks is better than each of them if each finds something that the others do not.
+Here the first finds the effect of each shop, the second the joint effect of colour, size and city, and the third which
+shops are in fashion.
 
 python examples/methods/blend_of_three.py
 python examples/methods/blend_of_three.py --rows 2000
@@ -29,7 +30,7 @@ DRAWS = 10
 
 
 def rows(n: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Make orders: shops differ, those in fashion sell better; city, colour and size matter only together."""
+    """Make orders: shops differ, and shops in fashion sell more; city, colour and size matter only together."""
     random = np.random.default_rng(3)
     n_shops = 300
     popularity = random.lognormal(sigma=1.0, size=n_shops)
@@ -46,7 +47,7 @@ def rows(n: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def logits_of_pairs(X: pd.DataFrame, y: np.ndarray, X_new: pd.DataFrame) -> np.ndarray:
-    """A linear model on the logits of cross-fitted m-estimates: what the linear model adds up are log odds."""
+    """A linear model on the logits of cross-fitted m-estimates, since a linear model adds up log-odds."""
     encoder = TargetEncoder(columns=PAIRS, smooth=2.0, scale="logit", cv=KFold(5))
     model = make_pipeline(encoder, StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
     return np.asarray(model.fit(X, y).predict_proba(X_new)[:, 1])
@@ -63,7 +64,7 @@ def random_codes(X: pd.DataFrame, y: np.ndarray, X_new: pd.DataFrame) -> np.ndar
 
 
 def counts_of_pairs(X: pd.DataFrame, y: np.ndarray, X_new: pd.DataFrame) -> np.ndarray:
-    """A forest on counts, of the rows without a target as well: counts read no target, so nothing leaks."""
+    """A forest on counts, in which rows without a target count, too: counts read no target, so nothing leaks."""
     encoder = CountEncoder("log", columns=PAIRS).fit(pd.concat([X, X_new]))
     forest = RandomForestClassifier(200, min_samples_leaf=3, random_state=0)
     return np.asarray(forest.fit(encoder.transform(X), y).predict_proba(encoder.transform(X_new))[:, 1])
@@ -77,7 +78,7 @@ READERS = {
 
 
 def main() -> None:
-    """Score each reader and the blend on new rows."""
+    """Score each model and the blend on new rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=8_000, help="rows to train on; as many are made to test on")
     n = parser.parse_args().rows
@@ -86,7 +87,7 @@ def main() -> None:
     ranks = []
     for name, read in READERS.items():
         with warnings.catch_warnings():
-            # Many pairs of new rows are new.
+            # Many pairs in new rows were not in any training row.
             warnings.simplefilter("ignore", UnseenWarning)
             scores = read(X, y[:n], X_new)
         ranks.append(rankdata(scores))

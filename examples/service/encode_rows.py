@@ -1,11 +1,11 @@
-"""A web service that encodes rows, and takes a new model while it answers, without dropping a request.
+"""A web service that encodes rows, and can load a new model while it answers, without dropping a request.
 
     pip install '.[service]'
     MODEL=returns.model uvicorn --app-dir examples/service encode_rows:app
     curl localhost:8000/encode --json '[{"shop": "a", "size": 2}]'
     curl -X POST localhost:8000/reload
 
-Whoever may write the file decides what is answered; keep /reload to those.
+Whoever may write the model file decides the answers; allow /reload only to the same people.
 """
 
 import math
@@ -22,10 +22,10 @@ app.state.encode = load(os.environ["MODEL"]).row_encoder()
 
 @app.post("/encode")
 async def encode(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Encode rows; JSON has no NaN, and says null."""
+    """Encode rows; a NaN becomes null, since JSON has no NaN."""
     encoder = app.state.encode  # read once, so that all rows of a request are answered by one model
     if wrong := [name for row in rows for name, value in row.items() if not is_plain(value)]:
-        # Python reads NaN, Infinity and 1e999, which the answer could not hold.
+        # Python accepts NaN, Infinity and 1e999 in JSON, which the answer could not contain.
         raise HTTPException(422, f"{wrong[0]!r}: values are text, finite numbers, true, false and null")
     try:
         encoded = encoder(rows)
@@ -36,13 +36,13 @@ async def encode(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def is_plain(value: Any) -> bool:
-    """Tell whether a value is one that a row may have."""
+    """Whether a row may have this value."""
     return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 @app.post("/reload")
 def reload() -> list[str]:
-    """Read the file anew, in a thread of its own; where it is no model, say why, and go on with the old one."""
+    """Read the file again, in a thread of its own; if it is not a model, say why and keep the old model."""
     try:
         encoder = load(os.environ["MODEL"]).row_encoder()
     except Exception as error:

@@ -43,7 +43,7 @@ PARAMETER: dict[str, Any] = {"action": "append", "dest": "given", "default": []}
 
 FILES: list[Option] = [
     ("input", "INPUT", INPUT, {"nargs": "+"}),
-    ("output", "OUTPUT", "where the encoded rows go; appears whole or not at all; a folder gets a file per input file"),
+    ("output", "OUTPUT", "where the encoded rows go; appears when it is complete; a folder gets a file per input file"),
 ]
 MEMORY: list[Option] = [
     ("--memory-limit", "SIZE", "read and write in chunks, and use at most this much memory: 2GiB"),
@@ -147,7 +147,7 @@ INSPECT: dict[str, list[Option]] = {
     "": [
         ("model", "MODEL", "an encoder saved by fit-transform"),
         ("--column", "COL", "show this column only; a joint key as a+b"),
-        ("--top", "N", "categories to show of each (20)", {"type": natural_number, "default": 20}),
+        ("--top", "N", "categories to show of each column (20)", {"type": natural_number, "default": 20}),
         JSON,
     ]
 }
@@ -158,7 +158,7 @@ LEAK_REPORT: dict[str, list[Option]] = {
         ("--html", "FILE", "write the report here as one page"),
         ("--overwrite", None, "replace a page that is there already"),
         JSON,
-        ("--rows", "N", ("use so many rows, drawn at random and kept in their order; no others are held in memory "
+        ("--rows", "N", ("use this many rows, drawn at random and kept in their order; no others are held in memory "
          "(20000)"), {"type": natural_number, "default": 20_000}),
         ("--shuffles", "N", "fits to shuffled targets (10)", {"type": natural_number, "default": 10}),
         ("--groups", "COL", "also say whether folds of any scheme split these groups"),
@@ -170,7 +170,7 @@ PLAN: dict[str, list[Option]] = {
     "": [
         FILES[0],
         ("--target", "COL", "column to learn from, for encoders that learn from one"),
-        ("--rows", "N", "plan for so many rows, with the values of these files (all rows of the files)",
+        ("--rows", "N", "plan for this many rows, with the values of these files (all rows of the files)",
          {"type": natural_number}),
         ("--device-memory", "SIZE", "free memory of a GPU, which need not be there: 80GB (what is free here)"),
         JSON,
@@ -234,7 +234,7 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
     ("doctor", "doctor", "show what was found on this machine and what to install for more", "--json", {"": [JSON]}),
     ("warm-up", "warm_up", "compile everything now, so that no later process has to: for container images", "", {}),
     ("demo", "demo", "make rows, encode them, and check every scheme for leaks", "--rows 50000", DEMO),
-    ("benchmark", "benchmark", "measure this machine: ours beside other libraries (in a checkout, by its own options)",
+    ("benchmark", "benchmark", "measure this library and others on this machine (in a checkout, with its own options)",
      "--rows 1e6 --works mean,folds --keys int --contenders ours,sklearn,polars --out measured", {}),
 )  # fmt: skip
 
@@ -294,7 +294,7 @@ def build() -> tuple[Parser, dict[str, Parser]]:
         prog="gpu-encode",
         allow_abbrev=False,
         description="Turn categories into numbers, without leaks of the target.",
-        epilog="python -m gpu_encode.accel script.py serves scikit-learn's encoders of a script as it is.",
+        epilog="python -m gpu_encode.accel script.py runs a script, and serves the scikit-learn encoders in it.",
     )
     parser.add_argument("--version", nargs=0, action=Versions, help="show the versions and the backend at work")
     chosen = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)

@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
     console.print()
     console.print(leak_check(old, new))
     console.print(
-        "AUC of a small decision tree on the encoded merchant alone. The test column is what it is worth; "
-        "a training score above it is an illusion, and the rest of a model would be built on it."
+        "AUC of a small decision tree on the encoded merchant alone. The test column is its true value; "
+        "a training score above it is an illusion, on which a larger model would be built."
     )
     return 0
 

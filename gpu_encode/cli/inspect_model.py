@@ -1,4 +1,4 @@
-"""``gpu-encode inspect``: what a saved model holds."""
+"""``gpu-encode inspect``: show the content of a saved model."""
 
 import argparse
 import json

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def sample(rows: Source, number: int, seed: int) -> pa.Table:
-    """Draw some rows of files, and keep their order; in addition to them, only one chunk is in memory."""
+    """Draw some rows of files, and keep their order; besides these rows, only one chunk is in memory."""
     number = min(number, rows.n_rows)
     drawn = np.sort(np.random.default_rng(seed).choice(rows.n_rows, number, replace=False, shuffle=False))
     pieces = [rows.schema.empty_table()]

@@ -1,4 +1,4 @@
-"""How kernels add rows to sums: the digits, and the choice between a block's table in shared memory and the cells.
+"""Adding rows to sums in kernels: the digits, and the choice between a block's table in shared memory and the cells.
 
 A table holds signed 32-bit words, one for each 16-bit half of a digit.  Each half has the sign of its number, and sums
 of halves are exact as long as a block adds at most MOST_ADDED rows.  Words are ordered by measure, then half, then
@@ -25,8 +25,8 @@ def plan_of(layout: "Layout", weight_kind: int) -> "tuple[Array, int]":
     """Give a line (kept, whole, low, width, words, columns) for each power of the target, and the words of a cell.
 
     `words` is the number of words of one measure of a cell, `columns` the number of digits that have words.  The
-    highest digit of a window has no words if there are other digits: it is only for carries, and what a row adds to it
-    is added to the cells directly.
+    highest digit of a window has no words if there are other digits: it is only for carries, and the part that a row
+    adds to it goes directly to the cells.
     """
     lines = np.zeros((3, LINE), np.int64)
     lines[:, :4] = measures_of(layout)

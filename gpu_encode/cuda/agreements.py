@@ -30,7 +30,7 @@ def pattern_of(shared: "Array", query: int, own: int, step: int, n_features: int
 
 @device_function
 def load_row(rows: "Array", row: int, n_rows: int, n_features: int, shared: "Array", own: int, step: int) -> None:
-    """Copy the codes of a thread's row to shared memory, so that those of the threads of a warp are neighbours."""
+    """Copy the codes of a thread's row to shared memory, so that the codes of a warp's threads are neighbours."""
     for feature in range(n_features):
         shared[own + feature * step] = rows[feature * n_rows + row]
 
@@ -109,7 +109,7 @@ def sum_in_memory(
     n_measures: int,
     sums: "Array",
 ) -> None:
-    """Add them directly in memory, if even the table of one query does not fit into shared memory."""
+    """Add such rows directly in memory, if even the table of one query does not fit into shared memory."""
     shared, step = cuda.shared.array(0, types.int64), cuda.blockDim.x
     length, chunk = (1 << n_features) * n_measures, TILES * step
     n_chunks, n_groups = (n_rows + chunk - 1) // chunk, (n_queries + MOST_QUERIES - 1) // MOST_QUERIES
@@ -129,12 +129,12 @@ def sum_in_memory(
 
 
 def words_of(n_features: int, at_once: int) -> int:
-    """Words of shared memory for so many queries, and a row for each thread."""
+    """Words of shared memory for `at_once` queries, and for a row of each thread."""
     return n_features * (at_once + THREADS)
 
 
 def queries_at_once(n_features: int, n_measures: int) -> int:
-    """Give how many queries fit into a block with their tables; 0 if not even one does."""
+    """Give the number of queries that fit into a block with their tables; 0 if not even one does."""
     free = SHARED_BYTES // WORD - words_of(n_features, 0)
     return max(0, min(MOST_QUERIES, free // ((n_measures << n_features) + n_features)))
 

@@ -21,9 +21,10 @@ SMALL_RANGE = 1 << 16
 # Most offsets of an index that every pass over the rows reads, and that the host reads: an estimate from the part of a
 # GPU's cache that other tables leave free.
 SHORT_INDEX = 1 << 20
-# From so many rows for each number of a range, every block has its own marks, which it merges once.  An estimate.
+# If there are this many rows for each number of a range, each block has marks of its own and merges them once.  This is
+# an estimate.
 ROWS_A_MARK = 1 if SIMULATED else 16
-# A sample of so many numbers is read to guess the range, if there are several times as many.
+# The range is guessed from a sample of this many numbers, if there are several times as many.
 GUESSED_FROM = 1 << 14
 SEVERAL = 4
 # Short direct indexes of models' categories, by the array of the categories, the device and the type of the rows.
@@ -60,7 +61,7 @@ def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] |
 
 
 def ends_of(numbers: Array) -> tuple[int, int]:
-    """Give the smallest and the largest of some integers, in one pass; waits for them."""
+    """Give the smallest and the largest of some integers, in one pass; the host waits for them."""
     # With the sign bit flipped, signed words compare like unsigned ones.
     flipped = 1 << (8 * numbers.dtype.itemsize - 1) if numbers.dtype.kind == "i" else 0
     ends, words = empty(2 * raw.BLOCKS, np.uint64), words_of(numbers).words
@@ -115,7 +116,7 @@ def index_numbers(values: Array, /) -> tuple[Array, Array]:
 
 
 def spans_of(numbers: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Yield a guess of the result of `bounds`, which may save a pass, then the result; skip those that are too long."""
+    """Yield a guess of the result of `bounds`, which may save a pass, then the result; skip too long ranges."""
     guess = guess_bounds(numbers) if len(numbers) else None
     if guess is None or guess[1] > most:
         return
@@ -178,7 +179,7 @@ def numbers_at(offsets: "range | Array", base: np.uint64, dtype: np.dtype[np.gen
 
 
 def factorize_ends(numbers: Array, lowest: int, size: int) -> tuple[Array, Array]:
-    """Number one whole number, or two consecutive ones; each of them occurs."""
+    """Give the codes of whole numbers from a range of one or two numbers, each of which occurs."""
     distinct = np.arange(lowest, lowest + size, dtype=np.int64 if lowest < 0 else np.uint64).astype(numbers.dtype)
     if lowest == 0 and numbers.dtype == np.int32:
         return numbers, distinct
@@ -200,7 +201,7 @@ def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
 
 
 def lookup(values: Array, categories: Array, /) -> Array:
-    """Code of each value in sorted distinct `categories` of the same dtype; -2 if it is not there."""
+    """Code of each value in sorted distinct `categories` of the same dtype; -2 for an absent value."""
     if not len(values) or not len(categories):
         return unknown_codes(len(values))
     common = common_type(values, categories)
@@ -265,7 +266,7 @@ def index_for(categories: Array, dtype: np.dtype[np.generic], n_rows: int) -> In
 
 
 def common_type(values: Array, categories: Array) -> np.dtype[np.generic]:
-    """Type in which both are compared: that of the rows, which are many, if it can hold the categories, too."""
+    """Type in which values and categories are compared: that of the many values, if it can hold the categories."""
     wide: np.dtype[np.generic] = np.result_type(values.dtype, categories.dtype)
     if is_device_array(categories) or wide.kind not in "iu" or values.dtype.itemsize >= wide.itemsize:
         return wide

@@ -34,7 +34,7 @@ LANES = min(THREADS, 32)
 
 
 def shared_bytes(extents: Extents) -> int:
-    """Shared memory of a block: the sums, and for each row of a turn its key and what it adds."""
+    """Shared memory of a block: the sums, and for each row of a turn its key and its digits."""
     n_lines, n_classes, width = extents
     return 8 * (n_lines * n_classes * width + LANES * (1 + width))
 
@@ -62,7 +62,7 @@ class Turn(NamedTuple):
 
 @device_function
 def sum_of_turn(shared: "Array", keys: int, column: int, n_lanes: int, key: int) -> np.int64:
-    """Sum what the first lanes of a turn add to one column of one key; `keys` and `column` say where both begin."""
+    """Sum the digits that the first lanes of a turn add to a column of one key, which begin at `column` and `keys`."""
     found = np.int64(0)
     for lane in range(n_lanes):
         if shared[keys + lane] == key:
@@ -96,7 +96,7 @@ def add_turn(turn: Turn, width: int) -> None:
 
 @kernel
 def walk_chunks(rows: RowParts, extents: Extents, chunk_rows: int, table: "Array", seen: "Array") -> None:
-    """Write what each row sees of its chunk, and write each chunk's sums to its column of the table."""
+    """Write the sums that each row sees of its chunk, and write each chunk's sums to its column of the table."""
     n_lines, n_classes, width = extents
     shared, digits = cuda.shared.array(0, types.int64), cuda.local.array(MOST_DIGITS, types.int64)
     lane, lanes = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
@@ -136,7 +136,7 @@ def add_chunks(
     sums: "Array",
     seen: "Array",
 ) -> None:
-    """Add the sums of the chunks before a row's chunk, and of everything before, to what the row has seen."""
+    """Add the sums of the chunks before a row's chunk, and of everything before, to the sums that the row has seen."""
     for row in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
         line, chunk = line_of(codes[row], n_lines) * length, row // chunk_rows
         for k in range(length):
@@ -145,7 +145,7 @@ def add_chunks(
 
 
 def by_chunk(parts: RowParts, extents: Extents, sums: "Array", seen: "Array") -> None:
-    """Write to `seen` what each row sees, and update `sums`; both are flat."""
+    """Write to `seen` the sums that each row sees, and update `sums`; both are flat."""
     n_rows, n_cells, length = len(parts.codes), len(sums), extents.n_classes * extents.width
     size = chunk_size(n_rows, n_cells)
     n_chunks = -(-n_rows // size)

@@ -124,7 +124,7 @@ class Sums(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """What the rows of a category share: a line of doubles for each category, as words; the last line is for all rows.
+    """Data that the rows of a category share: a line of doubles as words for each category, and last for all rows.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def total_pair(sums: "Array", at: int, shape: Shape) -> tuple[float, float]:
 
 @device_function
 def without_category(code: int, rule: FusedRule, words: "Array", at: int) -> bool:
-    """Write the line of a category that does not count; only return True if its rows get the mean of all others."""
+    """Write the line of a category that does not count; if its rows get the mean of all others, only return True."""
     if rule.by_mean and encoding_without(code, 1.0, rule) == 1.0 and encoding_without(code, 2.0, rule) == 2.0:
         return True
     words[at] = CONSTANT
@@ -321,7 +321,7 @@ def write_blend(words: "Array", at: int, wide: bool, line: Blended) -> None:
 def variance_of(
     sums: "Array", at: int, shape: Shape, n: float, all_rows: bool, rooms: Rooms
 ) -> tuple[tuple[float, float], float, float]:
-    """Give c0, n, and c1 as a multiple of S: three times 0 without a variance, but c0 is any number for all rows."""
+    """Give c0, n, and c1 as a multiple of S: all are 0 without a variance, but for all rows c0 may be any number."""
     high, low, exponent, alike = spread_around(sums, at, shape, rooms)
     # If one row of two is left, or if all rows are equal (then all but one are, too), there is no variance.
     if alike or n == 2.0:

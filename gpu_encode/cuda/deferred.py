@@ -1,4 +1,4 @@
-"""Arrays that are copied to the host only when the host needs them: most of what a model keeps is never read there."""
+"""Arrays that are copied to the host only when the host needs them: most arrays of a model are never read there."""
 
 import os
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""Rows in the form that kernels take, and what one row adds to its cell.
+"""Rows in the form that kernels take, and the digits that one row adds to its cell.
 
 Up to three factors are multiplied to a number of three words, which is divided into digits.  This is the scalar version
 of `cpu_fallback.compiled.digits`; kernels keep the number in registers.
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     Words = tuple[np.uint64, np.uint64, np.uint64]
 
 WORD = np.uint64(64)
-# For the raw word of a float32 number: its bits without the sign, the smallest normal number, and what turns its
-# exponent, and the exponent of its lowest bit, into those of a float64 number.
+# For the raw word of a float32 number: its bits without the sign, the smallest normal number, and the position of the
+# sign; then the shift to the bits of a float64 number, and what is added to the exponent and to that of the lowest bit.
 SINGLE_MAGNITUDE, SINGLE_NORMAL, SINGLE_SIGN = np.uint64(0x7FFFFFFF), np.uint64(0x00800000), np.uint64(31)
 SINGLE_SHIFT, SINGLE_BIAS, SINGLE_LOWEST = np.uint64(29), np.uint64((1023 - 127) << 23), np.uint64(1023 - 150)
 
@@ -210,7 +210,7 @@ def term(row: int, power: int, rows: RowParts, digits: "Array") -> tuple[int, in
 
 @device_function
 def add_row(row: int, sign: int, rows: RowParts, digits: "Array", line: "Array", at: int) -> None:
-    """Add sign (1, -1) times what a row adds to the cell line[at:]; no other thread uses the cell at the same time."""
+    """Add the digits of a row, times sign (1, -1), to the cell line[at:]; no other thread uses it at the same time."""
     for power in range(3):
         if rows.measures[4 * power]:
             first, n_digits = term(row, power, rows, digits)
@@ -221,7 +221,7 @@ def add_row(row: int, sign: int, rows: RowParts, digits: "Array", line: "Array",
 
 @device_function
 def spread_row(row: int, first_power: int, rows: RowParts, digits: "Array", out: "Array", at: int, step: int) -> None:
-    """Write what a row adds, from a power of the target on, to every step-th number of `out`; skip zeros."""
+    """Write the digits of a row, from a power of the target on, to every step-th number of `out`; skip zeros."""
     for power in range(first_power, 3):
         if rows.measures[4 * power]:
             first, n_digits = term(row, power, rows, digits)

@@ -16,7 +16,7 @@ MEASURED = 16.0
 def leading_eigenvectors(
     matrix: Any, squared: bool, wanted: int, start: Array, tol: float
 ) -> tuple[Array, Array] | None:
-    """Do what `DeviceOps.leading_eigenvectors` describes."""
+    """Give leading eigenvectors, as `DeviceOps.leading_eigenvectors` describes them."""
     side = matrix.shape[1]
     if wanted + 2 >= side:
         return None

@@ -1,4 +1,4 @@
-"""From what one thread sees (a category in a view, or a row) to its encoding."""
+"""From the sums that one thread sees (a category in a view, or a row) to its encoding."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,7 +40,7 @@ class Doubts(NamedTuple):
 
 
 class Priors(NamedTuple):
-    """What each view, or segment of an order, sees of all categories, for each output, flat: see `Around`.
+    """The moments of all categories that each view, or segment of an order, sees, for each output, flat: see `Around`.
 
     For m-estimates it also has m * T and N if both are whole and small, else NaN.
     """
@@ -55,7 +55,7 @@ class Priors(NamedTuple):
 
 
 class Around(NamedTuple):
-    """What one view or row sees of all categories: mu, the variance, and for m-estimates m * mu as a pair."""
+    """Moments of all categories that one view or row sees: mu, the variance, and for m-estimates m * mu as a pair."""
 
     mu: float
     fraction: float
@@ -103,7 +103,7 @@ def keep_cell(kept: "Array", number: int, cells: "Array", at: int, length: int) 
 
 @device_function
 def around_of(priors: Priors, i: int, blend: Blend) -> Around:
-    """Give what a view and output sees of all categories, as far as lam needs it."""
+    """Give the moments of all categories for a view and output, as far as lam needs them."""
     fraction, exponent, high, rest = 0.0, 0, 0.0, 0.0
     if len(priors.fraction) == len(priors.mu):
         fraction, exponent = priors.fraction[i], priors.exponent[i]
@@ -131,7 +131,7 @@ def encode_count(own: int, count: int, blend: Blend, priors: Priors, at: int, be
 def encode_digits(
     cell: Cell, blend: Blend, around: Around, count: tuple[float, float, int], rooms: Rooms
 ) -> tuple[float, bool]:
-    """Encode one output of a cell from digits, N as a pair beside them, and say whether it may be rounded wrongly."""
+    """Encode one output of a cell from its digits and from N as a pair; say whether it may be rounded wrongly."""
     n_high, n_lower, n_exponent = count
     total = sum_pair(cell.digits, cell.s_at, cell.shape)
     if blend.shrinkage.kind == M_ESTIMATE:
@@ -152,7 +152,7 @@ def encode_digits(
 
 @device_function
 def see_around(cell: Cell, rule: FusedRule, count: tuple[float, float, int], rooms: Rooms) -> Around:
-    """Give the prior of one output, and what lam needs, from the digits of all that a row sees."""
+    """Give the prior of one output, and the variance if lam needs it, from the digits of all rows that a row sees."""
     n_high, n_lower, n_exponent = count
     kind, m = rule.blend.shrinkage.kind, rule.blend.shrinkage.first
     mu, fraction, power, prior, rest = rule.prior, 0.0, 0, rule.prior, 0.0

@@ -1,4 +1,4 @@
-"""Passes that do the work of several at once: see `gpu_encode.seam.ops.FusedOps`."""
+"""Operations that take one pass over the rows where other backends take several: see `gpu_encode.seam.ops.FusedOps`."""
 
 from gpu_encode.cuda.keys_by_fold import encode_keys_by_fold, narrow_codes
 from gpu_encode.cuda.leave_one_out import leave_one_out_encodings

@@ -21,7 +21,8 @@ ZERO = np.uint64(0)
 # Number of slots in the first table and in the largest one: a slot number must fit into 32 bits.
 FIRST_SLOTS = 1 << 20
 MOST_SLOTS = 1 << 31
-# If a word finds no slot within so many steps, a larger table is tried; this happens at about six words to ten slots.
+# If a word finds no slot within this number of steps, a larger table is tried; it happens at about six words to ten
+# slots.
 MOST_PROBES = 128
 GROWTH = 4
 
@@ -161,7 +162,7 @@ def distinct(slots: Array) -> tuple[Array, Array]:
 
 
 def codes_in(given: Words, known: Words) -> Array:
-    """Index of each word among distinct known words; `UNKNOWN` if it is not there."""
+    """Index of each word among distinct known words; `UNKNOWN` if it is absent."""
     table = blank(slots_for(len(known.words)))
     n_slots = len(table.slots) - 1
     slot_of_row = empty(len(known.words), np.int32)

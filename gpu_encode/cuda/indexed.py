@@ -25,7 +25,7 @@ class Index(NamedTuple):
 
 
 class CodeSource(NamedTuple):
-    """How kernels read codes; gpu_encode/cuda/raw/rows.cuh does it in CUDA C++.
+    """The source from which kernels read codes; gpu_encode/cuda/raw/rows.cuh does it in CUDA C++.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class IndexedCodes(UnwrittenCodes):
         The numbers, as unsigned words.
     index : Index
     span : tuple of int, optional
-        First offset of the index with a number, and how many follow, if they are consecutive: then kernels need no
+        If the offsets that have a number are consecutive: the first of them, and their number; then kernels need no
         index.
     """
 
@@ -103,7 +103,7 @@ class IndexedCodes(UnwrittenCodes):
 
     @property
     def source(self) -> CodeSource:
-        """How kernels read the codes: from the array if it has been written, otherwise from the index."""
+        """The source from which kernels read the codes: the array if it has been written, otherwise the index."""
         base, mask, ranks = self.index
         first, size = self.span or (0, len(ranks))
         if "written" in vars(self) or self.words.dtype not in WORDS or size >= MOST_OFFSETS:
@@ -113,7 +113,7 @@ class IndexedCodes(UnwrittenCodes):
 
 
 def codes_by(words: Array, index: Index, offsets: "range | Array") -> Array:
-    """Give unwritten codes of numbers that are all in a direct index; `offsets` are those that have a number."""
+    """Give unwritten codes of numbers that are all in a direct index; `offsets` are the offsets that have a number."""
     return cast(
         Array, IndexedCodes(words, index, (offsets.start, len(offsets)) if isinstance(offsets, range) else None)
     )

@@ -1,4 +1,4 @@
-"""Training encodings of many keys by fold: a launch counts the rows of all keys, one encodes cells, one looks rows up.
+"""Training encodings of many keys by fold: one launch counts rows, one encodes cells, one looks up rows.
 
 A row's cell is the mixed-radix number of its codes in the key's columns; kernels compute it, see raw/keys.cuh.
 """
@@ -27,24 +27,25 @@ if TYPE_CHECKING:
     from cpu_fallback.fused_rules import FoldedRows
     from cpu_fallback.types import Array, Codes, KeyColumns, KeyEncodings
 
-# Most columns of a key, folds included; bytes of shared memory before a block's table; how many numbers of a plan
-# describe a key: see raw/keys.cuh.
+# Most columns of a key, folds included; bytes of shared memory before a block's table; numbers of a plan for each key:
+# see raw/keys.cuh.
 MOST_COLUMNS, PLAN_BYTES, KEY_NUMBERS = 16, 256, 7
-# The codes of a column begin at a multiple of so many bytes.
+# The codes of a column begin at a multiple of this number of bytes.
 VECTOR_BYTES = 16
 # Most bytes of counts and encodings of keys that are encoded together; a key that needs more is encoded alone.
 TABLE_BYTES = 1 << 30
-# Most rows of a chunk, so that counts fit 16 bits, and fewest, so that a block has work; about how many blocks start.
+# The most rows of a chunk, so that counts fit 16 bits, and the fewest, so that a block has enough work; and the
+# approximate number of blocks.
 MOST_ROWS, FEWEST_ROWS = (64, 64) if SIMULATED else (65_520, 4096)
 BLOCKS = 4 * raw.BLOCKS
 # Most counts of a table in shared memory for each row of a chunk; most words of all its copies; most copies.
 COUNTS_A_ROW, COPIED_WORDS, MOST_COPIES = 0.5, 4096, 32
-# Threads of a block that walks over rows, and of one that walks over cells; their registers limit them.
+# Threads of a block that walks over rows, and of a block that walks over cells: as many as registers allow.
 THREADS, CELL_THREADS = (raw.THREADS, 32) if SIMULATED else (512, 256)
 
 
 class Column(NamedTuple):
-    """Where the codes of a column begin, the bytes of each, and how many codes there are."""
+    """Where the codes of a column begin, the bytes of a code, and the number of different codes."""
 
     begin: int
     bytes: int
@@ -67,7 +68,7 @@ class NarrowCodes(NamedTuple):
 
 
 def bytes_of(size: int) -> int:
-    """Give the bytes of a code, of `size` different codes."""
+    """Give the number of bytes of a code if there are `size` different codes."""
     return 1 if size <= 1 << 8 else 2 if size <= 1 << 16 else 4
 
 
@@ -162,7 +163,7 @@ def split_keys(cells: Sequence[int], cell_bytes: int) -> Iterator[tuple[int, int
 
 
 def copies_of(n_counts: int, chunk: int) -> int:
-    """Give how many copies of a table in shared memory a block counts in; 0 if it counts in global memory."""
+    """Give the number of copies of a table in shared memory in which a block counts; 0 for global memory."""
     words, room = -(-n_counts // 2), (raw.table_bytes() - raw.KEPT_BYTES) // 2 - PLAN_BYTES
     if 4 * words > room or n_counts > COUNTS_A_ROW * chunk:
         return 0
@@ -188,7 +189,7 @@ def batch_of(keys: "KeyColumns", first: Sequence[int], within: int, n_rows: int)
 
 
 class DeferredCounts:
-    """Categories of a key, and for each the rows by class that new rows see; copied from the GPU at first use.
+    """Categories of a key, and the rows of each by class that new rows see; copied from the GPU at first use.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ def encode_keys_by_fold(
     """Write the training encodings of many keys; see `gpu_encode.seam.ops.FusedOps`."""
     n_folds, shape = len(rows.new_rows), population.prior.shape
     priors, counters = priors_of(population, rule.blend.shrinkage)
-    # In one copy.
+    # Both arrays are copied to the device at once.
     both = to_device(np.concatenate([totals_of(rule, population).reshape(-1).view(np.int64), rows.new_rows]))
     new_rows, totals = both[-n_folds:], both[:-n_folds].view(np.float64)
     views, first = views_of(rows.visibility, n_folds, rows.n_classes), rows.n_classes - shape[1]

@@ -34,7 +34,7 @@ from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout
 
-# Most digits of a window whose numbers a thread keeps in its own memory; and with one digit more for the last carry.
+# The most digits of a window whose numbers a thread keeps in its own memory, and one digit more for the last carry.
 # The driver reserves this memory for every thread that the GPU can run at once; wider numbers are in scratch space.
 NARROW = 8
 ROOM = NARROW + 1
@@ -246,7 +246,7 @@ def product_column(left: "Array", n_left: int, right: "Array", n_right: int, k: 
 
 @device_function
 def difference(rooms: Rooms, lengths: tuple[int, int, int], sign: int, shape: Shape) -> tuple[float, float, int]:
-    """Give sign * N * Q - S**2 from magnitudes with so many digits, in the form of `round_columns`."""
+    """Give sign * N * Q - S**2 from magnitudes of these lengths, in the form of `round_columns`."""
     left, right = shape.n_low + shape.q_low, 2 * shape.s_low
     n, s, q = lengths
     digits, passed = no_digits(), np.int64(0)

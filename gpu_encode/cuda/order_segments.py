@@ -1,4 +1,4 @@
-"""Segments of an order, whose rows share a prior: the sums of all rows before each, and what lam needs of them.
+"""Segments of an order, whose rows share a prior: the sums of all rows before each, and the moments that lam needs.
 
 A segment begins at a checkpoint: a rank in which all but the top nine bits are zero.
 """

@@ -35,7 +35,7 @@ class Course(NamedTuple):
     block, offset : int
         Number of rows in a block; number of ranks of the first block that are before the tile.
     turn, lacking : int
-        First rank behind the incomplete block, counted from `start`; how many rows that block lacks.
+        First rank behind the incomplete block, counted from `start`; number of rows that this block lacks.
     """
 
     start: int
@@ -63,7 +63,7 @@ def course_of(order: "Permutation | None", start: int, stop: int) -> Course:
 def courses_of(
     order: "Permutation | None", n_rows: int, most: int | None = None
 ) -> "Iterator[tuple[int, int, Course]]":
-    """Yield the ranks of an order with their rows, at most so many at a time; all at once for the rows' own order."""
+    """Yield the ranks of an order with their rows, at most `most` at a time; all at once for the rows' own order."""
     most = most or (max(n_rows, 1) if order is None else RANKS)
     for start in range(0, n_rows, most):
         stop = min(start + most, n_rows)

@@ -56,7 +56,7 @@ BYTES_OF_TILE = 48
 
 
 class Tile(NamedTuple):
-    """Ranks of a tile: their rows (empty if in order), the first rank, how many rows are burn-in, and the rule."""
+    """Ranks of a tile: their rows (empty if in order), the first rank, the number of burn-in rows, and the rule."""
 
     numbers: "Array"
     start: int
@@ -107,7 +107,7 @@ def encode_sorted(rows: Sorted, sums: "Array", tile: Tile, to: Destination, doub
 
 @device_function
 def keep_segment(doubts: Doubts, number: int, segment: int, length: int) -> None:
-    """Keep the number of the segment of an estimate; this segment has the sums around the estimate."""
+    """Keep for an estimate the number of a segment: this segment has the sums for it."""
     if number >= 0:
         doubts.around[number * length] = segment
 

@@ -35,18 +35,18 @@ RANKS = 4096 if SIMULATED else 1 << 25
 SORTERS, SORTERS_OF_FEW = (2 * WARP, WARP) if SIMULATED else (512, 256)
 FEW_BUCKETS = 4 if SIMULATED else 512
 TURNS = 16
-# Lines of a bucket (log2), so that the sums of several warps fit into shared memory; more if there would be many
-# buckets.
+# Lines of a bucket (log2), so that the sums of several warps fit into shared memory; more lines if there would be too
+# many buckets.
 SHIFTS = (2, 3, 4, 5, 6) if SIMULATED else (8, 9)
 MOST_BUCKETS = 64 if SIMULATED else 4096
 # Shared memory that a block has on any GPU.
 LEAST_SHARED = 48 << 10
 MOST_WARPS = 2 if SIMULATED else 4
 SCANNERS = WARP if SIMULATED else 64
-# About how many pieces all buckets have; the fewest rows of a piece, by the lines of a bucket.
+# The approximate number of pieces of all buckets; the fewest rows of a piece for each line of a bucket.
 PIECES = 6 if SIMULATED else 4096
 ROWS_A_LINE = 2 if SIMULATED else 16
-# Range of digits in which no square, and no number that it is divided by, overflows or vanishes.
+# Range of digits in which neither a square nor a number that divides it overflows or vanishes.
 LOWEST, HIGHEST = -6, 6
 WORDS = (4, 5)
 MOST_COUNTED = 2**31 - 1
@@ -89,7 +89,7 @@ class Pieces(NamedTuple):
         return 4 * self.words << self.shift
 
     def rows_of(self, n_ranks: int) -> int:
-        """About how many rows a piece has, for this number of ranks: some for each line that is kept."""
+        """The approximate number of rows of a piece, for this number of ranks: some rows for each line."""
         return max(n_ranks // PIECES, ROWS_A_LINE << self.shift)
 
     def most(self, n_ranks: int) -> int:
@@ -128,7 +128,7 @@ def windows_of(layout: "Layout", target_kind: int) -> Windows | None:
 
 
 def words_of(width: int) -> int:
-    """Number of words for a sum of this many digits, among those for which kernels are compiled."""
+    """Number of words for a sum of this many digits, among the numbers for which kernels are compiled."""
     return next(words for words in WORDS if words >= width)
 
 
@@ -172,7 +172,7 @@ def kind_of(rows: "Rows") -> int:
 
 
 def room_for(pieces: Pieces, n_rows: int) -> Room:
-    """Allocate memory for slabs of at most so many rows."""
+    """Allocate memory for slabs of at most `n_rows` rows."""
     most = min(RANKS, n_rows)
     return Room(
         empty(most, np.uint32),

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 # With fewer rows (an estimate), two launches, and clearing and merging the tables, take longer than the atomics of a
 # hot cell at 4.4 G rows/s.
 FEWEST_ROWS = 1 << 20
-# Rows that are collected at a time, with four bytes each, or 8 or 12 with a number.  A slab has this many rows, or more
-# if all rows are divided evenly among slabs, since each slab merges all tables once.
+# Rows that are collected at a time, a slab, with four bytes each, or 8 or 12 with a number.  Slabs are larger if there
+# would be too many of them, since each slab merges all tables once.
 SLAB, SLAB_OF_PAIRS = 1 << 26, 1 << 24
 MOST_SLABS, MOST_SLABS_OF_PAIRS = 4, 8
 # Threads of a block that sorts; each reads four vectors of rows; registers allow two such blocks on a multiprocessor.
@@ -130,7 +130,7 @@ def bytes_beside(engine: "Engine", n_buckets: int) -> int:
 
 
 def add(engine: "Engine", job: "Addition") -> bool:
-    """Add all rows in windows, unless there are few rows or too many cells; say whether it was done."""
+    """Add all rows in windows, unless there are few rows or too many cells; say whether they were added."""
     if job.variant is None or job.n_rows < FEWEST_ROWS:
         return False
     n_cells, slot_bytes = job.n_lines * job.in_line, windows.slot_bytes(job.variant)

@@ -13,9 +13,9 @@ from gpu_encode.cuda.runtime import MOST_BLOCKS, MULTIPROCESSORS, blocks_for, cu
 # Positions in a block of this size fit into a byte.
 LARGEST_BLOCK = 256
 WARP = 32
-# Threads of a block that tabulates rounds, which is alone on a multiprocessor, and of any other block.
+# Threads of a block that tabulates rounds, of which a multiprocessor runs only one, and of all other blocks.
 WALKERS, SHUFFLERS = raw.THREADS, min(raw.THREADS, 256)
-# Most rounds of a network, the first ones, that kernels read from a table.
+# The most rounds of a network, counted from the first, that kernels read from a table.
 TABULATED = (ROUNDS, ROUNDS - 1, 3)
 
 

@@ -20,7 +20,7 @@ LOW_HALF = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
-# A bit beside the fifth digit from the top: some lower digit is not zero.
+# A bit above the fifth digit from the top: some lower digit is not zero.
 STICKY = np.uint64(1 << 32)
 TWO_TO_32 = 2.0**32
 TWO_TO_MINUS_53 = 2.0**-53
@@ -57,7 +57,7 @@ class Digits(NamedTuple):
 
 @device_function
 def no_digits() -> Digits:
-    """Start below the lowest digit, where all are zero."""
+    """Start below the lowest digit, where all digits are zero."""
     return Digits(np.int64(0), ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, 0)
 
 
@@ -81,7 +81,7 @@ def push(digits: Digits, column: np.int64, position: int) -> Digits:
 def magnitude_top(given: Digits, end: int) -> tuple[bool, int, np.uint64, np.uint64, np.uint64]:
     """Sign of a number with columns up to `end`; first position and first five digits of its magnitude."""
     # Two digits hold the last carry; the digits that they repeat are the sign.  The digits before this run are the
-    # number's.
+    # number.
     digits = push(push(given, np.int64(0), end), np.int64(0), end + 1)
     upper, middle, under = digits.top_upper, digits.top_middle, digits.top_under
     if digits.carry >= 0:
@@ -121,7 +121,7 @@ def round_columns(digits: Digits, end: int) -> tuple[float, float, int]:
     kept = deep & ~DEEPEST
     near, far = float((rest << length) + tail) * TWO_TO_MINUS_64, float(kept) * TWO_TO_MINUS_128
     lower = near + far
-    # If it is even, nothing else remains.
+    # An even lower number means that nothing else remains.
     odd = ONE if under & STICKY != ZERO or kept != deep or lower - near != far else ZERO
     lower = np.uint64(np.float64(lower).view(np.uint64) | odd).view(np.float64)
     # Both factors are powers of two, so nothing is rounded.

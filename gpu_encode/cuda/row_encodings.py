@@ -1,4 +1,4 @@
-"""From what each row sees to its encodings, which are written to the row's position in the output."""
+"""Turn the sums that each row sees into its encodings, and write these to the row's position in the output."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from cpu_fallback.types import Array, Layout
 
-# The same NaN on every machine, since a GPU has another one.
+# The words of NumPy's NaN, since a GPU's own NaN has other bits.
 NAN_WORDS = {np.dtype(np.float64): np.uint64(0x7FF8000000000000), np.dtype(np.float32): np.uint64(0x7FC00000)}
 
 

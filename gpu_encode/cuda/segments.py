@@ -1,6 +1,6 @@
 """Ordered sums by sorting, for any number of categories and for ties: the rows of a category become one segment.
 
-What a row sees is the difference of two running sums: at its rank, and at the beginning of its segment.
+The sums that a row sees are the difference of two running sums: at its rank, and at the beginning of its segment.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,7 +66,7 @@ def write_sums(rows: Sorted, start: int, stop: int, sums: "Array", source: int, 
         out[at + k] = sums[source + k] + found
         rest -= found
     if counted:
-        # All rows; for the first class, those that are in no other class.
+        # The count of all rows; for the first class, of the rows that are in no other class.
         out[at] = sums[source] + (stop - start if n_classes == 1 else rest)
 
 
@@ -84,7 +84,7 @@ def sort_classes(order: "Array", codes: "Array", classes: "Array", own: "Array",
 
 @kernel
 def sort_digits(order: "Array", rows: RowParts, counted: int, width: int, own: "Array", sorted_codes: "Array") -> None:
-    """Write each rank's code and what its row adds; for counted rows everything except the count."""
+    """Write each rank's code and the digits that its row adds; for counted rows everything except the count."""
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     n_rows = len(order)
     for rank in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
@@ -96,7 +96,7 @@ def sort_digits(order: "Array", rows: RowParts, counted: int, width: int, own: "
 
 @kernel
 def see_sorted(rows: Sorted, sums: "Array", seen: "Array") -> None:
-    """Write what each row sees: the sums of its category so far, and its segment up to its rank."""
+    """Write the sums that each row sees: those of its category so far, and of its segment up to its rank."""
     length = rows.extents.n_classes * rows.extents.width
     for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
         start, source = first_equal(rows.codes, 0, rank), line_of(rows.codes[rank], rows.extents.n_lines) * length
@@ -105,7 +105,7 @@ def see_sorted(rows: Sorted, sums: "Array", seen: "Array") -> None:
 
 @kernel
 def see_tied(rows: Sorted, ties: "Array", state: TiedState, seen: "Array") -> None:
-    """Write what the first row of each row's category and tie sees; an earlier chunk may have kept it."""
+    """Write the sums that the first row of each row's category and tie sees; an earlier chunk may have kept them."""
     length = rows.extents.n_classes * rows.extents.width
     for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
         line, at = line_of(rows.codes[rank], rows.extents.n_lines), rows.order[rank] * length
@@ -119,7 +119,7 @@ def see_tied(rows: Sorted, ties: "Array", state: TiedState, seen: "Array") -> No
 
 @kernel
 def carry_ties(rows: Sorted, ties: "Array", state: TiedState, seen: "Array") -> None:
-    """Keep each category's last tie and what its rows see; the last rank of each segment does this."""
+    """Keep each category's last tie and the sums that its rows see; the last rank of each segment does this."""
     last, length = len(rows.order) - 1, rows.extents.n_classes * rows.extents.width
     for rank in range(cuda.grid(1), len(rows.order), cuda.gridsize(1)):
         if rank == last or rows.codes[rank + 1] != rows.codes[rank]:
@@ -140,7 +140,7 @@ def carry_sums(rows: Sorted, sums: "Array") -> None:
 
 
 def sort_by_code(parts: RowParts, extents: Extents, counted: bool) -> Sorted:
-    """Sort rows by category, in their own order within each category, and compute running sums of what they add."""
+    """Sort rows by category, in their own order within each category, and compute running sums of their digits."""
     n_rows, (_, n_classes, width) = len(parts.codes), extents
     order, codes = xp.argsort(parts.codes, kind="stable"), empty(n_rows, np.int32)
     own = zeros(max((n_classes * width - counted) * n_rows, 1), np.int64)
@@ -152,7 +152,7 @@ def sort_by_code(parts: RowParts, extents: Extents, counted: bool) -> Sorted:
 
 
 def by_sorting(parts: RowParts, extents: Extents, counted: bool, sums: "Array", seen: "Array") -> None:
-    """Write to `seen` what each row sees, and update `sums`; both are flat."""
+    """Write to `seen` the sums that each row sees, and update `sums`; both are flat."""
     found = sort_by_code(parts, extents, counted)
     launch_rows(see_sorted, len(parts.codes), found, sums, seen)
     launch_rows(carry_sums, len(parts.codes), found, sums)
@@ -166,7 +166,7 @@ def by_sorting_ties(
     state: TiedState,
     seen: "Array",
 ) -> None:
-    """Write to `seen` what each row sees if rows of a tie do not see each other, and update `state`."""
+    """Write to `seen` the sums that each row sees if rows of a tie do not see each other, and update `state`."""
     found = sort_by_code(parts, extents, counted)
     n_rows, tied = len(parts.codes), xp.take(ties, found.order)
     launch_rows(see_tied, n_rows, found, tied, state, seen)

@@ -1,7 +1,7 @@
 """Rows of bytes, such as text, to codes and back, all on the device: strings are hashed, then compared byte by byte.
 
-In the hash tables of `hashing.py`, words stand for strings.  Every row is checked that equal words mean equal strings;
-if not, another seed is tried.  So codes are exact.  Only distinct strings are ever sorted.
+In the hash tables of `hashing.py`, words stand for strings.  Every row is checked: if equal words stand for different
+strings, another seed is tried, so codes are exact.  Only distinct strings are ever sorted.
 """
 
 from itertools import count
@@ -116,7 +116,7 @@ def keep_rows(slot_of_row: Array, row_at: Array) -> None:
 def compare_rows(
     strings: Strings, nulls: Array, has_nulls: int, slot_of_row: Array, row_at: Array, differs: Array
 ) -> None:
-    """Note whether any string differs from that of the row that was kept for its slot."""
+    """Note whether any string differs from the string of the row that was kept for its slot."""
     for i in range(cuda.grid(1), len(slot_of_row), cuda.gridsize(1)):
         if has_nulls and nulls[i]:
             continue
@@ -126,7 +126,7 @@ def compare_rows(
 
 @kernel
 def check_rows(strings: Strings, nulls: Array, has_nulls: int, known: Strings, codes: Array) -> None:
-    """Mark null rows as missing, and rows whose string differs from that of their code as unknown."""
+    """Mark null rows as missing, and rows whose string differs from the string of their code as unknown."""
     for i in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
         j = codes[i]
         if has_nulls and nulls[i]:
@@ -227,7 +227,7 @@ def prepare(strings: Strings) -> Known:
 
 
 def lookup_strings(strings: Strings, categories: Known, nulls: Array | None = None) -> Array:
-    """Index of each string among known ones (int32): -1 for null, -2 if it is not there."""
+    """Index of each string among known strings (int32): -1 for null, -2 if it is absent."""
     if strings.n_rows and categories.strings.n_rows:
         codes = codes_in(hash_strings(strings, nulls, categories.seed), Words(categories.words, ZERO))
         launch_rows(check_rows, strings.n_rows, strings, *mark_nulls(nulls), categories.strings, codes)

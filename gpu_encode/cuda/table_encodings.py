@@ -66,7 +66,7 @@ def weigh_priors(
 
 @device_function
 def number_seen(accumulators: "Array", base: int, length: int, views: Views, view: int, k: int) -> np.int64:
-    """Give number k of what a view sees of the category that begins at `base`."""
+    """Give number k of the sums that a view sees in the category that begins at `base`."""
     if views.kind == LESS_ONE:
         return accumulators[base + k] - (1 if view == k else 0)
     if views.kind == OWN:
@@ -167,7 +167,7 @@ def blend_digits(
 
 
 def views_of(visibility: Visibility, n_folds: int, n_classes: int) -> Views:
-    """Describe to kernels what views see."""
+    """Describe to kernels the folds that views see."""
     matrix = empty(1, np.int64)
     if isinstance(visibility, str):
         return Views(LESS_ONE, n_classes, 1, matrix)
@@ -179,7 +179,7 @@ def views_of(visibility: Visibility, n_folds: int, n_classes: int) -> Views:
 
 
 def priors_of(population: PopulationMoments, shrinkage: Shrinkage) -> "tuple[Priors, Array]":
-    """Copy what views see of all categories to the device, also as pairs; three counters are at the end of the copy."""
+    """Copy the moments that views see of all categories to the device, also as pairs; three counters end the copy."""
     shape, exact = population.prior.shape, population.exact
     parts = [to_host(part).reshape(-1) for part in population[:3]]
     if exact is not None:
@@ -245,7 +245,7 @@ def encode_categories(
 
 
 def settle_doubts(indices: "Array", estimates: "Array", values: "Array") -> int:
-    """Write the values of the estimates that were in doubt (indices, outputs); give the number of lost ones."""
+    """Write the values of the estimates that were in doubt (indices, outputs); count the lost encodings."""
     output = xp.arange(len(indices)) * estimates.shape[1] + indices % estimates.shape[1]
     rounded = cast(estimates.reshape(-1)[output], values.dtype)
     values.reshape(-1).put(indices, rounded)
@@ -253,7 +253,7 @@ def settle_doubts(indices: "Array", estimates: "Array", values: "Array") -> int:
 
 
 def cells_at(accumulators: "Array", visibility: Visibility, lines: "Array", n_views: int) -> "tuple[Array, Array]":
-    """Give what views see of categories (indices, classes, width), for pairs of category and view, and their views."""
+    """Give the sums that views see (indices, classes, width), for pairs of category and view, and their views."""
     category, view = lines // n_views, lines % n_views
     cells = accumulators[category]
     number = xp.arange(len(lines))

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 THREADS = min(raw.THREADS, 512)
 # Shared memory in front of a block's table.
 PLAN_BYTES = 256
-# With random folds, a tile has a turn for each fold; otherwise so many turns.
+# With random folds, a tile has a turn for each fold, up to the first number; otherwise it has the second number.
 MOST_TURNS, STRAIGHT_TURNS = 64, 4
 
 
 class Slots(NamedTuple):
-    """What kernels need to read keys; see `Slots` in raw/tiles.cuh.
+    """The data by which kernels read keys; see `Slots` in raw/tiles.cuh.
 
     Parameters
     ----------

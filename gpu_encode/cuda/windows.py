@@ -35,7 +35,7 @@ MOST_COPIES = 8
 
 
 class Shape(NamedTuple):
-    """How cells are arranged in shared memory: groups of lines, slots of a group, copies of a group, words of a copy.
+    """The arrangement of cells in shared memory: groups of lines, slots of a group, copies of a group, words of a copy.
 
     `queues` is the number of bytes for rows that wait.
     """
@@ -104,7 +104,7 @@ def add(chosen: "Engine", job: "Addition") -> bool:
 
 
 def walkers_of(chosen: "Engine", n_rows: int, shape: Shape) -> int:
-    """Choose how many blocks, or groups, walk over rows: each has enough rows to repay its table's cost."""
+    """Choose the number of blocks, or groups, that walk over rows: each has enough rows to repay its table's cost."""
     # Registers allow one block on a multiprocessor.
     most = max(-(-chosen.blocks // 2) // shape.groups, 1)
     enough = max(shape.slots * shape.copies, 4 * chosen.threads)

@@ -1,4 +1,4 @@
-"""What every encoder offers: fit, transform, partial_fit, merge and save; an engine may take over a call."""
+"""The methods of every encoder: fit, transform, partial_fit, merge and save; an engine may take over a call."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from cpu_fallback.types import Array
 from gpu_encode import schemes
 from gpu_encode.encoders.keys_in_turn import encode_in_turn, read_once
 from gpu_encode.fitting.columns import ColumnMap, Selection
-from gpu_encode.fitting.compatibility import merge_models
+from gpu_encode.fitting.compatibility import check_rows_add_up, merge_models
 from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_keys, prepare, sum_rows
 from gpu_encode.fitting.forgetting import forget
@@ -38,14 +38,14 @@ from gpu_encode.tables.categories.vocabulary import as_python
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.tables.frames.labels import as_numpy
 from gpu_encode.words.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
-from gpu_encode.words.errors.parameters import KnownKeywords, no_ages
+from gpu_encode.words.errors.parameters import KnownKeywords
 from gpu_encode.words.terminal import printable_lines
 
 if TYPE_CHECKING:
     from gpu_encode.encoders.row_encoder import RowEncoder
     from gpu_encode.fitting.memory_plan import MemoryPlan
 
-# This is done now, while no process is forked, and not in the first call.
+# This is loaded now, while no process is forked, and not in the first call.
 frames.load_what_arrays_need()
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -85,7 +85,7 @@ def dispatch(method: Method) -> Method:
 
 
 class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """The methods of every encoder; subclasses say what their parameters mean.
+    """The methods of every encoder; the docstrings of subclasses describe their parameters.
 
     scikit-learn's wrapper for `set_output` is not used: `_assemble` gives the container that the user asked for.  The
     wrapper would rename the columns of a frame that rightly lacks a scheme's column.
@@ -117,14 +117,14 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @property
     def _needs_target(self) -> bool:
-        """Whether rows without a target teach nothing."""
+        """Whether an encoder learns nothing from rows without a target."""
         return True
 
     def _check_container(self, X: Any) -> None:
         """Refuse containers that cannot hold the output, before any work is done."""
 
     def get_metadata_routing(self) -> Any:
-        """Say what scikit-learn's pipelines pass on: groups, if the scheme asks for them.
+        """Say which arguments scikit-learn's pipelines pass on: groups, if the scheme asks for them.
 
         Returns
         -------
@@ -139,13 +139,13 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         routing = super().get_metadata_routing()
         if asks_for_groups(getattr(self, "cv", None)):
             for request in (routing.fit, routing.fit_transform):
-                # What the user said by `set_fit_request` still holds.
+                # A choice that the user made by `set_fit_request` still holds.
                 if request.requests["groups"] is None:
                     request.add_request(param="groups", alias=True)
         return routing
 
     def _html_repr(self) -> str:
-        """Show scikit-learn's diagram and, after fit, what was learned."""
+        """Show scikit-learn's diagram and, after fit, a summary of the model."""
         diagram = printable_lines(estimator_html_repr(self))
         if not hasattr(self, "_model"):
             return diagram
@@ -156,7 +156,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return diagram + describe(self._model, {fact: getattr(self, name, None) for fact, name in named.items()})
 
     def __dask_tokenize__(self) -> Any:
-        # For a dataclass Dask would look only at the parameters, and take two fitted encoders for one.
+        # For a dataclass Dask would read only the parameters: two fitted encoders of equal ones would be the same.
         return import_module(ENGINES["dask"]).tokenize(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -190,10 +190,10 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
             If X is several tables: one y for all rows, or a collection with one for each table.
         sample_weight : array of shape (n_rows,), optional
             Weights of at least zero; whole weights equal repeated rows.  As y, they are given for all rows or for each
-            table.  A row of weight 0 adds nothing to any sum, but its category, and its class with its columns, become
-            known.
+            table.  A row of weight 0 adds nothing to any sum, but the encoder then knows its category and its class; a
+            class has its columns even if all its rows have weight 0.
         groups : array of shape (n_rows,), optional
-            Groups for a scheme that wants them.  As y, they are given for all rows or for each table.
+            Groups for a scheme that reads them.  As y, they are given for all rows or for each table.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return self
 
     def _learn_from(self, inputs: Inputs) -> None:
-        """Keep what training rows teach about new rows."""
+        """Learn the encodings of new rows, and keep the model."""
         parameters = self._parameters()
         sums_alone = not parameters.new_rows_see_folds
         context = prepare(parameters, inputs, sums_alone=sums_alone)
@@ -273,7 +273,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return self._assemble(context.rows.frame, self._fit_encodings(context), context.columns)
 
     def _fit_encodings(self, context: FitContext) -> Any:
-        """Keep what training rows teach, and give their encodings in the form that `_assemble` takes."""
+        """Learn from training rows, and give their encodings in the form that `_assemble` takes."""
         context.rows.inputs.warn_of_groups(context.parameters)
         arrays, sums = encode_rows(context, plan_keys(context))
         self._keep(context, sums)
@@ -301,7 +301,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Warns
         -----
         UnseenWarning
-            If fit has not seen most values of a column, or has not seen a column, which is left out.
+            If fit has not seen most values of a column, or if X has a column that fit has not seen; it is left out.
 
         Examples
         --------
@@ -321,12 +321,13 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @dispatch
     def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Add rows to what `transform` knows.
+        """Learn from more rows, and keep everything that was learned from earlier rows.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, several tables included.  The classes are those of all calls together; `cv` plays no part.
+            As in `fit`, several tables included.  The classes are those of all calls together; `cv` plays no part, but
+            a scheme whose new rows see some rows alone, as `Holdout`, is refused.
             All weights of a call may be 0: encodings are NaN until a row weighs something.  With
             ``missing_target="keep"`` all targets of a call may be missing, even of the first call: `target_type_` is
             then "undecided" until a row has a target.
@@ -354,7 +355,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @dispatch
     def forget(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Take rows out of what `transform` knows: then the encoder is, to the last bit, as if it had never seen them.
+        """Take rows out again: then the encoder is, to the last bit, as if it had never seen them.
 
         Sums are exact, so that `partial_fit` has an inverse: add yesterday, and take out the same day of last year.
 
@@ -371,8 +372,9 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         ------
         ValueError
             If the encoder cannot have learned the rows: it does not know a category or label, a category has fewer rows
-            than are to be taken out, or sums would remain that no rows can have.  If no rows would be left.  Nothing is
-            then changed.
+            than are to be taken out, or the remaining sums are not possible for any rows.  Also if no rows would be
+            left, or rows in which ``target_type="auto"`` might find another kind of target; and if new rows see only
+            some rows, as under `Holdout`.  Nothing is then changed.
 
         Notes
         -----
@@ -389,27 +391,22 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         """
         check_is_fitted(self, "_model")
         context = self._read_more("forget", Inputs(X, y, sample_weight), self._model)
-        gone = make_model(context, sum_rows(context))
-        model = forget(self._model, gone)
+        model = forget(self._model, make_model(context, sum_rows(context)), context)
         self._check_model(model)
         self._publish(model)
         return self
 
     def _read_more(self, call: str, inputs: Inputs, known: Model | None) -> FitContext:
-        """Read rows that are added to what is known, or taken out of it."""
+        """Read rows that are added to the model, or taken out of it."""
         parameters = self._parameters()
-        if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
-            raise ValueError(f"{call} has no folds, which blow-up columns need. Call fit or fit_transform.")
-        for scheme in parameters.every_scheme:
-            if scheme.by_age:
-                raise no_ages(call, scheme)
+        check_rows_add_up(call, parameters)
         context = prepare(parameters, inputs, known, more_may_come=True)
         if known is not None:
             self._check_names(context.rows.inputs, known.selection, reset=False)
         return context
 
     def merge(self, *others: "Encoder") -> Self:
-        """Add to this encoder what other encoders of the same parameters have learned.
+        """Join this encoder with others of the same parameters, as if it had learned all their rows.
 
         Returns
         -------
@@ -418,7 +415,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Raises
         ------
         ValueError
-            If parameters, columns or targets differ; nothing is then changed.
+            If parameters, columns or targets differ, or rows that new rows see would be others in one fit, as under a
+            random `Holdout`; nothing is then changed.
 
         Examples
         --------
@@ -429,6 +427,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         [array([0.5, 1. , 1. ])]
         """
         check_is_fitted(self, "_model")
+        check_rows_add_up("merge", self._parameters())
         model = merge_models(self, self._model, others)
         self._check_model(model)
         self._publish(model)
@@ -526,8 +525,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
         Notes
         -----
-        The row encoder is made of plain dicts and holds what the encoder knows now, without what `partial_fit` adds
-        later.  A call changes nothing in it, so that threads may share it; it can be pickled.  It takes 160 to 230
+        The row encoder is made of plain dicts and keeps the present encodings: a later `partial_fit` does not change
+        them.  A call changes nothing in it, so that threads may share it; it can be pickled.  It takes 160 to 230
         bytes for each category of a key, and 32 more for every encoding of the category but the first.
 
         Text, bytes, numbers of Python and NumPy, dates and times of Python and None are looked up.  The steps of
@@ -547,7 +546,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         >>> encode([("b", 1), ("never seen", None)])
         [[1.0, 0.0], [0.6666666666666666, 0.6666666666666666]]
         """
-        # Most processes that fit do not need this.
+        # Most processes that fit never make a row encoder.
         from gpu_encode.encoders.row_encoder import RowEncoder
 
         check_is_fitted(self, "_model")
@@ -555,7 +554,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     @dispatch
     def drift(self, X: Table) -> list[dict[str, str | int | float]]:
-        """Compare new rows with those that the encoder has learned from.
+        """Compare new rows with the training rows.
 
         Parameters
         ----------
@@ -607,7 +606,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         return counts.beside(model)
 
     def _counted(self) -> Model:
-        """Give the model with the counts of categories with which new rows are compared."""
+        """Give the model whose counts of categories are compared with those of new rows."""
         check_is_fitted(self, "_model")
         model = self._summed
         if model.selection.others:
@@ -675,7 +674,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         self.device_ = device
 
     def _check_model(self, model: Model) -> None:
-        """Raise ValueError if what was learned cannot be kept; nothing has been changed yet."""
+        """Raise ValueError if the model cannot be kept; nothing has been changed yet."""
         model.check_indices()
         names = names_at_fit(model)
         check_unique([*self._encoded_names(model, names), *map(names.__getitem__, model.selection.passed)])
@@ -758,7 +757,7 @@ class CategoryEncoder(Encoder):
         sample_weight: Vector | None = None,
         groups: Vector | None = None,
     ) -> Iterator[tuple[Any, Self]]:
-        """Give what `fit_transform` gives, a few keys at a time: for thousands of joint keys, of which few are kept.
+        """Give the result of `fit_transform`, a few keys at a time: for thousands of joint keys, of which few are kept.
 
         The encodings of all keys never stand in memory together, however many keys `columns` lists.  y, weights and
         groups are read once, and all keys have the same folds or order of rows.
@@ -786,7 +785,7 @@ class CategoryEncoder(Encoder):
 
         Notes
         -----
-        This encoder is not fitted.  An encoder of the keys that were kept is fitted by their list,
+        This encoder is not fitted.  To fit an encoder of the keys that you keep, set them as its columns:
         ``clone(encoder).set_params(columns=kept).fit(X, y)``.
 
         Examples
@@ -826,13 +825,13 @@ class CategoryEncoder(Encoder):
         X : table, optional
             The rows that are to be encoded.  Distinct values of each column are counted; joint keys are not made.
         y : array or table, optional
-            Their target.  None: a target of two classes, or what `target_type` or `classes` say.
+            Their target.  None: a target of two classes, unless `target_type` or `classes` say otherwise.
         rows : int, optional
             A number of rows, in place of X.
         categories : dict of str to int, optional
-            Beside `rows`: distinct values of columns, by name.  Values of other columns may all be different.
+            With `rows`: numbers of distinct values of columns, by name.  In any other column all values may differ.
         classes : int, optional
-            Classes of the target, where there is no y; 1 is a target of numbers.
+            Number of classes of the target, if y is not given; 1 for a target of numbers.
         device_memory : int or str, optional
             Free memory of a GPU, in bytes or as "80GB"; it need not be there.  None: the free memory where the call
             would run.
@@ -843,17 +842,17 @@ class CategoryEncoder(Encoder):
             It prints as a table.  `peak_bytes` is the sum of `code_bytes` (codes of columns), `work_bytes`,
             `table_bytes` (categories and their sums) and `output_bytes`; beside them are `rows`, `keys`, `cells`,
             `free_bytes`, `device`, and `fits`.  `batches` has the names of the keys, in the fewest batches that fit one
-            after the other; `parts` is the fewest parts of the rows that do.  `to_dict` gives all of it.
+            after the other; `parts` is the fewest parts of the rows that fit.  `to_dict` gives all of it.
 
         Raises
         ------
         ValueError
-            If neither X nor `rows` is given, or if what is given does not go together.
+            If neither X nor `rows` is given, or if arguments contradict each other.
 
         Notes
         -----
-        The numbers are upper bounds for compiled kernels and GPUs; most calls take more than half of it.  Not counted:
-        X and y, columns that pass through a NumPy matrix, what the array library takes while it sorts, and, until
+        The numbers are upper bounds for compiled kernels and GPUs; most calls take more than half of the bound.  Not
+        counted: X and y, columns that pass through a NumPy matrix, memory in which the array library sorts, and, until
         kernels are compiled, up to 100 bytes per row for NumPy.
 
         Examples
@@ -876,14 +875,14 @@ class CategoryEncoder(Encoder):
         >>> plan.batches
         [['shop', 'city', 'day'], ['shop_x_city', 'shop_x_day', 'city_x_day']]
         """
-        # Few calls ask for it.
+        # Few calls need a plan.
         from gpu_encode.fitting.memory_plan import plan_memory
 
         return plan_memory(self._checked_parameters(), X, y, rows, categories, classes, device_memory)
 
 
 def accept_categories(tags: Tags) -> Tags:
-    """Say in an estimator's tags that it takes categories, text and missing values; return the tags."""
+    """Say in an estimator's tags that it takes categories, text and missing values; give the tags."""
     tags.input_tags.categorical = True
     tags.input_tags.string = True
     tags.input_tags.allow_nan = True
@@ -901,7 +900,7 @@ def has_names(frame: Frame | Pieces, wanted: str) -> bool:
 
 
 def asks_for_groups(cv: Any) -> bool:
-    """Tell whether a scheme, or a splitter of scikit-learn, takes groups that are given beside X."""
+    """Tell whether a scheme, or a splitter of scikit-learn, takes groups from the argument `groups`."""
     if isinstance(cv, Mapping):
         return any(map(asks_for_groups, cv.values()))
     if isinstance(cv, schemes.Scheme):

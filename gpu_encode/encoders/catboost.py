@@ -22,7 +22,7 @@ class CatBoostEncoder(SchemeEncoder):
     """Encode categories as CatBoost does before it grows trees: by ratios with priors, in a random order of the rows.
 
     A category with summed weight n gets ``(S + a * p) / (n + a)`` for every prior p of weight a.  S and n are sums over
-    the rows that the scheme lets a row see.  `statistic` chooses what S is.
+    the rows that the scheme lets a row see.  `statistic` chooses the meaning of S.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class CatBoostEncoder(SchemeEncoder):
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
-        Categories of less visible weight, or of less than this share of it, are infrequent.
+        Categories of less visible weight are infrequent; a float is a share of all visible weight.
     max_categories : int, optional
         Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
         categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
-        with folds; "auto" is one for "counter" and "frequency" only.
+        with folds; "auto" is such a scheme for "counter" and "frequency" only.
     handle_infrequent : {"prior", "category"}, default="prior"
         "prior": infrequent categories are treated as unseen.  "category": together they are one category.
     indicators : bool or list of {"unseen", "missing"}, default=False
@@ -141,7 +141,7 @@ class CatBoostEncoder(SchemeEncoder):
     scale: Literal["identity", "log", "log1p", "sqrt", "logit"] | tuple[str, float] | float = "identity"
 
     def merge(self, *others: Encoder) -> Self:
-        """Add to this encoder what other encoders of the same parameters have learned.
+        """Join this encoder with others of the same parameters, as if it had learned all their rows.
 
         Returns
         -------

@@ -36,7 +36,7 @@ class CodedRows:
     codes : list of int32 array (rows,)
         For each key, codes from 0 to n - 1; a missing value is the last category.  -1: fit has not seen the value.
     sizes : list of int
-        For each key, its number n of categories; a missing value counts as one if fit has seen one.
+        For each key, its number n of categories; a missing value counts as a category if fit has seen one.
     targets : list of Target
         The targets in y.  If there is none, a single target of kind "none".
     weight : array (rows,), optional
@@ -68,9 +68,9 @@ class CodedRows:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a learner keeps: subclasses have fields that a file can hold (NumPy arrays, numbers, text, lists of these).
+    """The result of a learner.  A file can hold all fields of subclasses: NumPy arrays, numbers, text, lists of these.
 
-    Arrays of fields are NumPy's, so that a model leaves the device that made it.
+    Arrays in fields are NumPy arrays, so that a model does not need the device that made it.
     """
 
     def names(self, keys: Sequence[str]) -> list[str]:
@@ -102,7 +102,7 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class CodesModel(Model):
-    """A model that encodes rows by what it has learned from all keys together.
+    """A model that encodes rows by the result of a learner that looks at all keys together.
 
     Parameters
     ----------
@@ -129,10 +129,10 @@ class CodesModel(Model):
 
 
 class CodesEncoder(Encoder):
-    """An encoder that learns from the codes of all keys together; `_learn` of a subclass says what.
+    """An encoder that learns from the codes of all keys together; `_learn` of a subclass does the learning.
 
-    New rows are encoded by what was learned from all rows.  If the target is read, training rows are encoded by what
-    was learned from the rows that their fold sees.
+    New rows are encoded by the result of learning from all rows.  If the target is read, training rows are encoded by
+    the result of learning from the rows that their fold sees.
     """
 
     _learned: ClassVar[type[Learned]]
@@ -176,7 +176,7 @@ class CodesEncoder(Encoder):
         raise NotImplementedError
 
     def _encode_training(self, rows: CodedRows, plan: Plan, learned: Learned) -> Array:
-        """Encode training rows by a plan; `learned` is what all rows teach."""
+        """Encode training rows by a plan; `learned` is the result of all rows."""
         return cross_fit(rows, plan, self._learn, learned, self._owner)
 
     def _learn_from(self, inputs: Inputs) -> None:
@@ -196,12 +196,12 @@ class CodesEncoder(Encoder):
         return to_columns(encodings, parameters.dtype)
 
     def merge(self, *others: Encoder) -> Self:  # noqa: ARG002
-        """Raise ValueError: what was learned from some rows cannot be added to what was learned from others."""
+        """Raise ValueError: results of learning from different rows cannot be added."""
         self._parameters()
         return self
 
     def _checked_parameters(self) -> Parameters:
-        """Check the parameters that only the learner knows, and give those of the call."""
+        """Check the parameters that only the learner knows, and give the parameters of the call."""
         self._check_learner()
         parameters = self._rows_parameters()
         if parameters.scheme.by_age:
@@ -220,7 +220,7 @@ class CodesEncoder(Encoder):
         self._store(context, self._with_learned(model, learned))
 
     def _with_learned(self, model: Model, learned: Learned) -> CodesModel:
-        """Add what was learned to a model; raise ValueError if the two do not fit together."""
+        """Add the learner's result to a model; raise ValueError if the two do not fit together."""
         fitted = replace(CodesModel.of(model), learned=learned)
         learned.check(sizes_of(fitted))
         return fitted
@@ -267,7 +267,7 @@ def sizes_of(model: Model) -> list[int]:
 
 
 def n_codes(key: Any) -> int:
-    """Give the number of categories of a key; a missing value counts as one if fit has seen one."""
+    """Give the number of categories of a key; a missing value counts as a category if fit has seen one."""
     return int(key.n_categories) + bool(key.has_missing)
 
 
@@ -285,14 +285,14 @@ def to_columns(encodings: Array, dtype: str) -> list[Array]:
 
 
 def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned], of_all: Learned, owner: str) -> Array:
-    """Encode training rows by what was learned from the rows that they see.
+    """Encode training rows; the learner of each row learns only from the rows that this row sees.
 
     Parameters
     ----------
     plan : FoldPlan or SplitPlan
         Its folds lie on the device of the rows.
     of_all : Learned
-        What was learned from all rows, for folds that see all rows.
+        The result of learning from all rows, for folds that see all rows.
     owner : str
         The encoder's class, for messages.
 

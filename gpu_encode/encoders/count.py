@@ -34,7 +34,7 @@ class CountEncoder(CategoryEncoder):
     min_count : float, default=0
         Categories of less weight are treated as unseen.
     min_frequency : int or float, optional
-        Categories of less weight, or of less than this share of it, are infrequent.
+        Categories of less weight are infrequent; a float is a share of all weight.
     max_categories : int, optional
         Largest number of categories with counts of their own; all infrequent ones together count as one.
     handle_infrequent : {"zero", "category"}, default="zero"
@@ -59,7 +59,7 @@ class CountEncoder(CategoryEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     See Also
     --------

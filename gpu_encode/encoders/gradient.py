@@ -41,7 +41,7 @@ class GradientEncoder(SchemeEncoder):
     min_count : float, default=0
         Categories of less visible weight (rows, unless there are weights) are treated as unseen.
     min_frequency : int or float, optional
-        Categories of less visible weight, or of less than this share of it, are infrequent.
+        Categories of less visible weight are infrequent; a float is a share of all visible weight.
     max_categories : int, optional
         Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
         categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
@@ -76,7 +76,7 @@ class GradientEncoder(SchemeEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     See Also
     --------
@@ -93,8 +93,8 @@ class GradientEncoder(SchemeEncoder):
     orders all other categories again in every leaf.  ``min_count=10`` does nearly the same as its default: it treats
     such categories as unseen.
 
-    A leaf that holds only these rows would predict -G / (H + lambda).  Gradients contain the target: if a row sees its
-    own gradient, its encoding leaks, as a target mean does.  LightGBM limits this by ``cat_l2`` and
+    A leaf that holds only the rows of one category would predict -G / (H + lambda).  Gradients contain the target: if a
+    row sees its own gradient, its encoding leaks, as a target mean does.  LightGBM limits this by ``cat_l2`` and
     ``min_data_per_group``; this encoder prevents it by the scheme.
 
     References

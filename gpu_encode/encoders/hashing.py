@@ -60,7 +60,7 @@ class HashingEncoder(Encoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     Notes
     -----
@@ -114,12 +114,12 @@ class HashingEncoder(Encoder):
 
     @property
     def categories_(self) -> list[Array]:
-        """Nothing that is kept."""
+        """Raise AttributeError: no categories are kept."""
         raise AttributeError("HashingEncoder keeps no categories.")
 
     @property
     def encodings_(self) -> list[Array]:
-        """Nothing that is kept."""
+        """Raise AttributeError: no encodings are kept."""
         raise AttributeError("HashingEncoder keeps no encodings.")
 
     def _publish(self, model: Model) -> None:

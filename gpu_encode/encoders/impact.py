@@ -28,7 +28,7 @@ class ImpactEncoder(SchemeEncoder):
     parts : list of str, default=("impact", "deviation", "prevalence")
         Some of "impact", "logit", "deviation" and "prevalence"; the output columns have the order of this list.
     smooth : smoothing, "auto", float, None or dict, default=None
-        How means are shrunk, as in `TargetEncoder`, except for `GLMM`.  None is vtreat's `PartialPooling`; keys that a
+        Smoothing of the means, as in `TargetEncoder`, but not `GLMM`.  None is vtreat's `PartialPooling`; keys that a
         dict does not name get it, too.
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training, as in `TargetEncoder`.
@@ -43,7 +43,7 @@ class ImpactEncoder(SchemeEncoder):
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
-        Categories of less visible weight, or of less than this share of it, are infrequent.
+        Categories of less visible weight are infrequent; a float is a share of all visible weight.
     max_categories : int, optional
         Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
         categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme

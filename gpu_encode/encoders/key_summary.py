@@ -1,4 +1,4 @@
-"""What a fitted encoder knows about the categories of a key: number of rows, mean of the target, and encoding."""
+"""A fitted encoder's facts about the categories of a key: number of rows, mean of the target, and encoding."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -52,7 +52,7 @@ class KeySummary:
 
     @property
     def moves(self) -> NDArray[np.float64]:
-        """How far smoothing has moved each category from its mean."""
+        """The distances by which smoothing has moved categories from their means."""
         return self.encodings - self.means
 
     def categories(self, rows: ArrayLike | None = None) -> list[Any]:

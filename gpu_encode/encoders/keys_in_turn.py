@@ -1,4 +1,4 @@
-"""`fit_transform` of a few keys at a time: the rows, what is summed and the folds are read once, and keys in turn."""
+"""`fit_transform` of a few keys at a time: rows, targets and folds are read once for all keys."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ from gpu_encode.words import notices
 
 
 def read_once(parameters: Parameters, inputs: Inputs) -> tuple[FitContext, list[Plan]]:
-    """Read what all keys share, and plan who may look at whom under each key; no key has its categories yet."""
+    """Read the data that all keys share, and plan who may look at whom under each key; categories are not read yet."""
     rows = read_rows(parameters, inputs)
     summed = read_summed(parameters, rows)
     selection = select_columns(parameters, rows.frame)
-    # What is wrong with the parameters of any key is said before the first is read.
+    # Wrong parameters of any key raise an error before the first key is read.
     rules = parameters.rules(selection, rows.frame)
     inputs.warn_of_groups(parameters)
     columns = rows.columns_of(selection.entries, device_of(rows.ops) == "cpu")
@@ -31,11 +31,11 @@ def read_once(parameters: Parameters, inputs: Inputs) -> tuple[FitContext, list[
 
 
 def encode_in_turn(encoder: Any, context: FitContext, plans: Sequence[Plan], n_keys: int) -> Iterator[tuple[Any, Any]]:
-    """Give the training encodings of at most so many keys at a time, and an encoder that is fitted to these."""
+    """Give the training encodings of at most `n_keys` keys at a time, and an encoder that is fitted to these keys."""
     told: set[tuple[str, type[Warning]]] = set()
     n_parts = -(-len(plans) // n_keys)
     for part in range(n_parts):
-        # Parts of nearly one size: few keys are not encoded together.
+        # The parts have nearly equal sizes, since a part of few keys would not be encoded together.
         numbers = range(len(plans) * part // n_parts, len(plans) * (part + 1) // n_parts)
         of_these = of_keys(encoder, context, numbers)
         with notices.kept() as messages, devices.explain_memory():
@@ -45,12 +45,12 @@ def encode_in_turn(encoder: Any, context: FitContext, plans: Sequence[Plan], n_k
                 told.add(message)
                 notices.warn(*message)
         yield encodings, of_these
-        # The caller may have dropped it, and there is no room for two.
+        # The caller may have dropped these encodings; memory has no room for them and for the next ones.
         del encodings, of_these
 
 
 def of_keys(encoder: Any, context: FitContext, numbers: range) -> Any:
-    """Give an unfitted encoder of some of the keys, whose other parameters say nothing of the others."""
+    """Give an unfitted encoder of some of the keys; its parameters name no other keys."""
     frame, entries = context.rows.frame, context.selection.entries
     chosen = {entries[number].members for number in numbers}
 

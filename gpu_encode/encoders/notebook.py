@@ -9,7 +9,7 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.smoothing import Smoothing
 from gpu_encode.words.terminal import in_html
 
-# At most so many keys are shown, and so many categories of each key.
+# The most keys that are shown, and the most categories of each key.
 MOST_KEYS, MOST_MOVES = 20, 20
 STYLE = """
 .gpu-encode {font-size: 0.9em; margin-top: .5em}
@@ -21,7 +21,7 @@ STYLE = """
 
 
 def describe(model: Model, facts: dict[str, Any]) -> str:
-    """Write HTML that shows what an encoder has learned, to stand below scikit-learn's diagram; `facts` come first."""
+    """Write HTML that describes a model, to stand below scikit-learn's diagram; `facts` come first."""
     shown = range(min(len(model.keys), MOST_KEYS))
     smooths = model.by_key and all(isinstance(rule.statistic, Smoothing) for rule in model.rules)
     tables = model.tables if smooths else []

@@ -17,8 +17,8 @@ from gpu_encode.tables.frames.labels import as_numpy, column_of
 from gpu_encode.words.annotations import Row
 from gpu_encode.words.errors.tables import other_width, unknown_column
 
-# What each code adds to a row: first for rows that have all values of a key, then for rows that lack one.  None: the
-# steps of `transform` encode the row.
+# The values that each code adds to a row: first for rows that have all values of a key, then for rows that lack one.
+# None: the steps of `transform` encode the row.
 Answers = tuple[list[Any], list[Any]]
 
 
@@ -93,7 +93,7 @@ class RowEncoder:
         return values
 
     def _answers(self, model: Model) -> list[Answers]:
-        """Give what each code of each key adds to a row; an empty list if encodings do not follow from single keys."""
+        """Give the values that each code of each key adds to a row; none if encodings need several keys."""
         if not model.by_key or any(lookup.elapsed for lookup in model.lookups(host(0))):
             return []
         return [answers_of(model, number, self._encoder._output_type) for number in range(len(model.keys))]
@@ -146,7 +146,7 @@ class RowEncoder:
 
 
 def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
-    """Give what each code of a key adds to a row: its encodings, in the given type, and then its indicators."""
+    """Give the values that each code of a key adds to a row: its encodings, in the given type, then its indicators."""
     key, rule, table = model.keys[number], model.rules[number], model.lookups(host(0))[number]
     rows: list[Any] = list(zip(*[in_python(column) for column in columns_of(model, number, dtype)], strict=True))
     unseen: Any = [False] * len(rows) if table.unseen is None else table.unseen[:, 0].tolist()
@@ -181,7 +181,7 @@ def order_of(model: Model) -> Callable[[list[Any]], tuple[Any, ...]]:
 
 
 def lookup_of(model: Model, number: int, answers: Answers) -> ColumnLookup | JointLookup:
-    """Give the look-up of a key's values, with what each code adds to a row."""
+    """Give the look-up of a key's values, with the values that each code adds to a row."""
     key, labels = model.keys[number], names_at_fit(model)
     named = [labels[position] for position in key.entry.columns]
     if len(named) > 1:

@@ -88,7 +88,7 @@ class SchemeEncoder(CategoryEncoder):
 
 
 def check_same_rows(model: Model, sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:
-    """Raise ValueError unless the sums are equal to those that a model was fitted to."""
+    """Raise ValueError unless the sums are equal to the sums of the rows to which a model was fitted."""
     for known, again in zip(model.statistics, sums, strict=True):
         for one, other in zip(known, again, strict=True):
             at_fit, here = one.to_canonical(), other.on_host(ops).to_canonical()

@@ -49,8 +49,8 @@ class StatisticEncoder(SchemeEncoder):
         key.
 
         If the values are y, "count", "sum" and "nunique" are of the rows that a row may see: by default, training rows
-        see four folds of five, and new rows see all rows, so their numbers are larger.  "mean" has no such step; nor
-        has `CountEncoder`, which counts all rows.
+        see four folds of five, and new rows see all rows, so the numbers of new rows are larger.  "mean" has no such
+        difference; neither has `CountEncoder`, which counts all rows.
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; all other
         values are unknown, and so are missing values if the list does not hold None.
@@ -65,7 +65,7 @@ class StatisticEncoder(SchemeEncoder):
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
-        Categories of less visible weight, or of less than this share of it, are infrequent.
+        Categories of less visible weight are infrequent; a float is a share of all visible weight.
     max_categories : int, optional
         Largest number of categories with statistics of their own; all infrequent ones together count as one.  The
         categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
@@ -96,7 +96,7 @@ class StatisticEncoder(SchemeEncoder):
     ddof : {0, 1}, default=1
         "var", "std" and "sem" divide by N - ddof.  If this is not above 0, they are NaN, as in pandas.
     target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
-        What y holds.  For labels, "count", "sum", "mean", "var", "std", "sem" and functions are computed from columns
+        The kind of y.  For labels, "count", "sum", "mean", "var", "std", "sem" and functions are computed from columns
         of 0 and 1: with two labels, one column for the label that sorts last; with more, one for each label.  All other
         statistics need a continuous target.  A list gives one kind per target.
     shuffle : bool, default=True
@@ -105,7 +105,7 @@ class StatisticEncoder(SchemeEncoder):
         Seed of the folds of an integer `cv`.
     scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
         Scale of all statistics, as in `TargetEncoder`.  `fit` refuses statistics that may lie outside of the scale:
-        those that may be negative, functions of your own, and for "logit" those that may be above 1.
+        statistics that may be negative, functions of your own, and for "logit" statistics that may be above 1.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class StatisticEncoder(SchemeEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     See Also
     --------

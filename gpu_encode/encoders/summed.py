@@ -19,8 +19,8 @@ from gpu_encode.encoders.codes import (
     to_columns,
     without_folds,
 )
-from gpu_encode.fitting.compatibility import merge_models
-from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
+from gpu_encode.fitting.compatibility import check_rows_add_up, merge_models
+from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
@@ -41,13 +41,13 @@ class LearnedTables(Learned):
         raise NotImplementedError
 
     def encode(self, rows: CodedRows) -> Array:
-        """Look up the encodings of rows by their codes; -1 counts from the end."""
+        """Look up the encodings of rows by their codes; the code -1 takes the last line."""
         looked_up = [rows.ops.to_device(table)[codes] for table, codes in zip(self.tables(), rows.codes, strict=True)]
         return np.concatenate(looked_up, axis=1)
 
 
 class SummedEncoder(CodesEncoder):
-    """An encoder that learns from sums of categories and of their pairs; `_learn_sums` of a subclass says what.
+    """An encoder that learns from sums of categories and of their pairs; `_learn_sums` of a subclass does the learning.
 
     It keeps nothing of the rows but their sums, which are exact: fitted in parts, in any order, it has the same bits as
     if it had been fitted to all rows at once.  After new sums are added, it learns again from all sums: `fit` does so
@@ -108,7 +108,7 @@ class SummedEncoder(CodesEncoder):
 
     @dispatch
     def partial_fit(self, X: Table, y: Table | None = None, *, sample_weight: Vector | None = None) -> Self:
-        """Add rows to what `transform` knows.
+        """Learn from more rows, and keep everything that was learned from earlier rows.
 
         The encoder learns from them when `transform` or an attribute needs the result; an error in learning, such as a
         rank that is too small, is raised then.
@@ -128,7 +128,7 @@ class SummedEncoder(CodesEncoder):
             If columns, target or parameters differ from those of earlier calls; nothing is then changed.
         """
         known = self._summed if hasattr(self, "_kept") else None
-        context = prepare(self._parameters(), Inputs(X, y, sample_weight), known, more_may_come=True)
+        context = self._read_more("partial_fit", Inputs(X, y, sample_weight), known)
         model = make_model(context, sum_rows(context))
         if known is None:
             self._check_names(context.rows.inputs, context.selection, reset=True)
@@ -148,11 +148,12 @@ class SummedEncoder(CodesEncoder):
         ValueError
             If parameters, columns or targets differ; nothing is then changed.
         """
+        check_rows_add_up("merge", self._parameters())
         self._publish(merge_models(self, self._summed, others))
         return self
 
     def _fit_rows(self, context: FitContext) -> CodedRows:
-        """Learn from the rows of a call, and give the codes of those keys that get encodings."""
+        """Learn from the rows of a call, and give the codes of the keys that get encodings."""
         folds = context.parameters.new_rows_see_folds
         plan = plan_rows(context.parameters.scheme, context.rows, context.targets) if folds else plans.all_rows()
         model = make_model(context, sum_rows(context, [plan] * len(context.tasks)), self._most_pairs(context))
@@ -201,7 +202,7 @@ class SummedEncoder(CodesEncoder):
         return output.to_list()
 
     def _learn_views(self, views: Sequence[Model], new: Model) -> tuple[list[EncodingTable], CodesModel]:
-        """Learn from the sums that the rows of each fold see, and from those that new rows see.
+        """Learn from the sums that the rows of each fold see, and from the sums that new rows see.
 
         Returns
         -------
@@ -229,7 +230,7 @@ class SummedEncoder(CodesEncoder):
 
 
 def sum_views(context: FitContext, plan: FoldPlan | SplitPlan) -> tuple[list[Model], Model]:
-    """Sum the rows that each fold sees, and those that new rows see."""
+    """Sum the rows that each fold sees, and the rows that new rows see."""
     if isinstance(plan, FoldPlan):
         sums = [[task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks in context.tasks]
         return share_out(make_model(context, sums), plan)
@@ -241,7 +242,7 @@ def sum_views(context: FitContext, plan: FoldPlan | SplitPlan) -> tuple[list[Mod
 
 
 def share_out(by_fold: Model, plan: FoldPlan) -> tuple[list[Model], Model]:
-    """Give, from sums by fold, the sums that the rows of each fold see, and those that new rows see."""
+    """Give, from sums by fold, the sums that the rows of each fold see, and the sums that new rows see."""
 
     def see(visibility: Integers) -> Model:
         of_view = [

@@ -31,10 +31,10 @@ class TargetEncoder(SchemeEncoder):
         "auto" infers as scikit-learn does.  A list gives one kind per target.
     smooth : "auto", float, None, smoothing or dict, default="auto"
         "auto" is `EmpiricalBayes`; a float m is `MEstimate(m)`; None is the plain mean.  The other smoothings are
-        `Sigmoid`, `JamesStein`, `PartialPooling` and `GLMM`.  A dict has one for each column or joint key that it
-        names; all others get "auto".
+        `Sigmoid`, `JamesStein`, `PartialPooling` and `GLMM`.  A dict has a smoothing for each column or joint key that
+        it names; all others get "auto".
     cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
-        Who may look at whom in training.  An int is `KFold` with so many stateless folds; None is 5.  The other schemes
+        Who may look at whom in training.  An int is `KFold` with this number of folds; None is 5.  The other schemes
         are `Greedy`, `GroupKFold`, `TimeFolds`, `Holdout`, `LeaveOneOut` and `Ordered`.  It may also be a scikit-learn
         splitter, an iterable of splits, an array of fold numbers, or the name of a column that holds them.  A dict has
         one of these for each column or joint key that it names; all others get 5.
@@ -58,7 +58,7 @@ class TargetEncoder(SchemeEncoder):
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
-        Categories of less visible weight, or of less than this share of it, are infrequent.
+        Categories of less visible weight are infrequent; a float is a share of all visible weight.
     max_categories : int, optional
         Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
         categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
@@ -78,7 +78,7 @@ class TargetEncoder(SchemeEncoder):
     missing_target : {"error", "keep"}, default="error"
         Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
         nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a rank in an order, as
-        other rows do, and are encoded by the rows that they see.  With several targets, a row may lack only some.
+        other rows do, and are encoded by the rows that they see.  With several targets, a row may lack some of them.
     prior : "mean", "category_mean", float or dict, default="mean"
         mu: the mean of the visible rows, the mean of the category means, or a number.  A dict has one for each column
         or joint key that it names; others get "mean".
@@ -112,7 +112,7 @@ class TargetEncoder(SchemeEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     See Also
     --------

@@ -45,7 +45,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
-        Categories of less visible weight, or of less than this share of it, are infrequent.
+        Categories of less visible weight are infrequent; a float is a share of all visible weight.
     max_categories : int, optional
         Largest number of categories with encodings of their own; all infrequent ones together count as one.  The
         categories with the least visible weight become infrequent.  `min_frequency` and `max_categories` need a scheme
@@ -80,7 +80,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
         Encoding of each category: by column, then target, then class, then fold of blow-up columns.
     information_value_ : float64 ndarray of shape (n_codes,)
         Information value of each column of encodings, in the order of `encodings_`: the sum over the categories of
-        (p - q) * log(p / q), where p and q are the two shares whose ratio is above.  Its error is at most 8 ulp; that
+        (p - q) * log(p / q), where p and q are the two shares of the ratio above.  Its error is at most 8 ulp; that
         of the logarithms, which are the encodings, is at most 4 ulp or 2**-100.  A column with less than 0.02 says
         almost nothing about the target.
     target_type_ : str or list of str
@@ -92,7 +92,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     See Also
     --------

@@ -18,7 +18,7 @@ MOST_BORDERS = 255
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """How a target is cut: bucket i holds the numbers above border i - 1, up to border i itself.
+    """A cut of the target at borders: bucket i holds the numbers above border i - 1, up to border i itself.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _text_at_borders(owner: str, found: object) -> ValueError:
 
 
 def list_borders(borders: Any) -> Any:
-    """Give borders as a list of floats, whatever container held them, so that equal borders compare as equal."""
+    """Give borders as a list of floats, from any container, so that equal borders compare as equal."""
     given = borders.tolist() if isinstance(borders, np.ndarray) else borders
     numbers = isinstance(given, (list, tuple)) and all(isinstance(border, Real) for border in given)
     return [float(border) for border in given] if numbers else given

@@ -1,4 +1,4 @@
-"""Columns of X: which are encoded, alone or jointly, which pass through, which schemes read, and their positions."""
+"""Columns of X by their use: encoded alone or jointly, passed through, or read by schemes; and their positions."""
 
 import math
 import re
@@ -28,16 +28,16 @@ from gpu_encode.words.errors.tables import inconsistent_lengths, not_encoded, ot
 from gpu_encode.words.errors.values import RowError, missing_values
 from gpu_encode.words.notices import UnseenWarning, warn
 
-# Dates, weeks, ordinal days, and times of a day.  A month is at most 12, so that a day before the month is noticed.
+# Dates, weeks, ordinal days, and times of a day.  Months above 12 do not match, so YYYY-DD-MM is noticed.
 DATE = r"-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ][0-2]\d(:[0-5]\d(:[0-6]\d([.,]\d+)?)?)?Z?)?)?"
 ISO_8601 = re.compile(rf"\d{{4}}({DATE}|-W[0-5]\d(-[1-7])?|-[0-3]\d\d)?", re.ASCII)
 
 # A name of a column, or its position.
 Name = TypeVar("Name", bound=Column)
 
-# Up to so many rows, codes of columns that several keys read are kept until the call ends.
+# Up to this number of rows, codes of columns that several keys read are kept until the call ends.
 FEW_ROWS = 1 << 20
-# So many keys may be encoded together, from the codes of their columns.
+# From this number of keys on, keys may be encoded together, from the codes of their columns.
 FEWEST_TOGETHER = 8
 # Keys that `interactions` lists.
 MOST_KEYS = 1_000_000
@@ -55,14 +55,14 @@ def interactions(names: Iterable[Name], order: int = 2) -> list[Name | tuple[Nam
     Returns
     -------
     list of str and tuple of str
-        Its length says what it will cost: each key takes 8 bytes a row as float64, 4 as float32, and one to three
-        milliseconds of two cores for 250,000 rows.
+        The length of the list tells the cost of an encoding: each key takes 8 bytes a row as float64, 4 as float32, and
+        one to three milliseconds of two cores for 250,000 rows.
 
     Notes
     -----
-    10 columns have 55 keys with their pairs, and 175 with their triples.  30 columns have 465 and 4,525; 100 columns
-    have 5,050 and 166,750.  `choose_interactions(..., order=3, forward="once", top=50)` finds those that are worth it:
-    it takes about a millisecond a key of such a table, and stores no encodings.
+    10 columns have 55 keys with pairs, and 175 with pairs and triples.  30 columns have 465 and 4,525; 100 columns have
+    5,050 and 166,750.  `choose_interactions(..., order=3, forward="once", top=50)` finds the keys that are worth their
+    cost: it takes about a millisecond a key of such a table, and stores no encodings.
 
     Examples
     --------
@@ -99,9 +99,9 @@ class Selection:
     everything : bool
         True if `columns` was None: all columns are encoded, by position.
     pairs : list of tuple of int
-        Numbers of two entries each, whose pairs of categories are counted.
+        Pairs of numbers of entries, whose pairs of categories are counted.
     others : int
-        Number of entries, the last ones, that get no encodings: the other entries are counted against them.
+        Number of the last entries that get no encodings: the other entries are counted against these.
     dates : list of int
         Columns that are summed and that later frames must have, since each row's own date is needed.
     """
@@ -125,7 +125,7 @@ class Selection:
         return len(self.entries) - self.others
 
     def without_others(self) -> "Selection":
-        """Give the selection of the entries that get encodings; new rows need no column of the others."""
+        """Give the selection of the entries that get encodings; new rows need no column of the other entries."""
         entries = self.entries[: self.n_encoded]
         encoded = {column for entry in entries for column in entry.columns}
         read = sorted({*self.training_only, *self.needed} - encoded)
@@ -315,7 +315,7 @@ class ColumnMap:
     def remember(self, entries: Sequence[KeySpec], join_later: bool = False) -> "ColumnMap":
         """Give a map that keeps the codes of columns that several keys read, if there are few rows.
 
-        With `join_later`, it keeps those of all joint keys, whatever the number of rows, since they are needed again.
+        With `join_later`, it keeps the codes of all joint keys, for any number of rows: they are needed again.
         """
         if len(entries) < 2:
             return self
@@ -371,7 +371,7 @@ def map_columns(frame: Frame | Pieces, kept: Mapping[Any, FactorizedColumn] = Ma
 def locate_columns(
     frame: Frame | Pieces, selection: Selection, fitted_names: Sequence[str] | None, n_features: int, owner: str
 ) -> ColumnMap:
-    """Find the fitted columns in another table: by name if both have names and `columns` was a list.
+    """Find the fitted columns in another table: by name if both tables have names and `columns` was a list.
 
     Otherwise they are found by position.
 
@@ -446,7 +446,7 @@ def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> 
 
 
 def number_folds(frame: Frame | Pieces, folds: ValueFolds, backend: Ops) -> FactorizedColumn:
-    """Give the fold of each row by its values; a fold that no row has is among the values, too."""
+    """Give the fold of each row by its values; the values include folds without rows."""
     positions = tuple(locate(frame, column, "The by column") for column in folds.columns)
     key, codes = CategoryIndex.fit(KeySpec("by", positions), map_columns(frame), backend, missing_is_category=True)
     of_rows: Array = backend.to_device(folds.of_categories(key))[codes]
@@ -454,7 +454,7 @@ def number_folds(frame: Frame | Pieces, folds: ValueFolds, backend: Ops) -> Fact
 
 
 def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
-    """Raise ValueError unless all texts are times in one form of ISO 8601: only these sort as times do."""
+    """Raise ValueError unless all texts are times in one form of ISO 8601: only such texts sort as times do."""
     texts = keys.vocabulary.to_numpy()
     forms = [re.sub("[0-9]", "0", str(text)) for text in texts]
     is_iso = np.array([ISO_8601.fullmatch(str(text)) is not None for text in texts], dtype=bool)

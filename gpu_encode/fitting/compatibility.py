@@ -1,6 +1,6 @@
-"""Check what must be the same in all calls of `partial_fit`, and in encoders that are merged."""
+"""Check the parameters and columns that must be the same in all calls of `partial_fit` and in merged encoders."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from numbers import Real
 from typing import Any
@@ -41,7 +41,7 @@ def check_same_statistic(known: Model, parameters: Parameters) -> None:
     """Raise ValueError if the statistic has changed since the first call."""
     if not known.rules:
         return
-    # The statistics of several keys are compared key by key, once it is known which key has which.
+    # The statistics of several keys are compared key by key, once it is known which key has which statistic.
     if parameters.by_key:
         return
     before, now = known.rules[0].statistic, parameters.statistic
@@ -72,7 +72,7 @@ def check_same_columns(
 
 
 def check_columns(known: Model, frame: Frame | Pieces, owner: str = "the fitted encoder") -> None:
-    """Raise ValueError if a table has other columns than the one that was learned from."""
+    """Raise ValueError if a table has other columns than the table from which the model has learned."""
     if frame.n_columns != known.n_features:
         raise other_width(owner, frame.n_columns, known.n_features)
     if frame.names != known.feature_names:
@@ -170,7 +170,7 @@ def entry_parameters(rule: EncodingRule, key: CategoryIndex, as_unseen: str, of_
         "drop": of_all["drop"] if rule.drop is None else rule.drop,
         "categories": key.vocabularies[0].to_numpy().tolist() if key.given else "auto",
     }
-    # If the statistic has a parameter of this name, the user gave the statistic's.
+    # If the statistic has a parameter of the same name, it is the statistic's parameter that the user gave.
     return {name: value for name, value in {**of_all, **others}.items() if name not in of_statistic}
 
 
@@ -187,20 +187,39 @@ def parameters_of(statistic: Statistic) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in given.items()}
 
 
+def check_rows_add_up(call: str, parameters: Parameters) -> None:
+    """Raise ValueError if what new rows see is not the sum of what calls on some of the rows have learned.
+
+    `merge` adds rows whose folds `fit` has found, so that folds may follow from the values of rows.
+    """
+    for scheme in parameters.every_scheme:
+        if scheme.by_age:
+            raise no_ages(call, scheme)
+        if getattr(scheme, "blow_up", False):
+            raise ValueError(f"{call} has no folds, which blow-up columns need. Call fit or fit_transform.")
+        if scheme.new_rows_see_folds and (call != "merge" or scheme.needs_row_numbers):
+            raise _no_calibration_rows(call, scheme)
+
+
+def _no_calibration_rows(call: str, scheme: Scheme) -> ValueError:
+    """Error for a call that cannot tell which rows calibrate."""
+    by_value = "" if scheme.needs_row_numbers else " For more rows, fit another encoder to them and merge."
+    return ValueError(
+        f"{call} cannot tell which rows of earlier calls calibrate, and under cv={in_one_line(scheme)} new rows see "
+        f'these alone. Call fit on all rows that count; or let new rows see all rows, by Holdout(new_rows="all").'
+        f"{by_value}"
+    )
+
+
 def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) -> Model:
     """Add to an encoder's model the models of other encoders of the same type, parameters and columns."""
-    learned, cv = model, encoder.get_params(deep=False).get("cv")
-    for scheme in cv.values() if isinstance(cv, Mapping) else [cv]:
-        if isinstance(scheme, Scheme) and scheme.by_age:
-            raise no_ages("merge", scheme)
+    learned = model
     for other in others:
         if type(other) is not type(encoder):
             raise TypeError(f"Cannot merge {type(other).__name__} into {type(encoder).__name__}. Give fitted encoders.")
         check_is_fitted(other)
         check_mergeable_parameters(encoder, other)
         check_mergeable_columns(model, other._summed)
-        if model.statistics[0][0].n_views > 1:
-            raise ValueError("Blow-up encoders cannot be merged: each fold's encoder belongs to its own rows.")
         learned = learned.merge(other._summed)
     return learned
 

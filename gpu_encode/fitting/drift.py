@@ -56,7 +56,7 @@ class RowCounts:
         return type(self)(self.n_rows + other.n_rows, counts, lacking)
 
     def beside(self, model: Model) -> list[dict[str, Any]]:
-        """Compare the counts with those of the rows that a model has learned from: one row for each key."""
+        """Compare the counts with the counts of the rows from which a model has learned: one row for each key."""
         if not self.n_rows:
             raise ValueError("drift compares new rows with the training rows, but was given no rows.")
         names, rows = model.selection.names(model.feature_names or [f"x{i}" for i in range(model.n_features)]), []

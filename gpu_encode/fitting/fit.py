@@ -32,6 +32,7 @@ from gpu_encode.fitting.compatibility import (
     check_same_parameters,
     check_same_statistic,
 )
+from gpu_encode.fitting.copies import MOST_EQUAL, share_of_copies
 from gpu_encode.fitting.inputs import (
     Decided,
     Inputs,
@@ -75,8 +76,9 @@ from gpu_encode.schemes.plans import (
     all_rows,
     assign,
     first_rows,
+    leak_of,
 )
-from gpu_encode.seam.ops import Ops
+from gpu_encode.seam.ops import Ops, device_of
 from gpu_encode.sums import category_sums, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
@@ -86,11 +88,12 @@ from gpu_encode.sums.targets import Target
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.notices import LeakWarning, warn
 
 
 @dataclass(frozen=True, eq=False)
 class FitContext:
-    """What `prepare` has read, for all later steps of a call.
+    """The data that `prepare` has read, for all later steps of a call.
 
     Parameters
     ----------
@@ -121,7 +124,7 @@ class FitContext:
 
     @cached_property
     def targets(self) -> list[Target]:
-        """What is summed, without the weights."""
+        """The targets that are summed, without the weights."""
         return [*map(attrgetter("target"), self.summed)]
 
     @cached_property
@@ -158,16 +161,16 @@ def prepare(
     sums_alone: bool = False,
     more_may_come: bool = False,
 ) -> FitContext:
-    """Read the rows of a call: weights, targets, columns and categories; and say what will be computed from them.
+    """Read the rows of a call (weights, targets, columns and categories), and choose the sums that are needed.
 
     Parameters
     ----------
     parameters : Parameters
     inputs : Inputs
     known : Model, optional
-        What earlier calls of `partial_fit` have learned.
+        The model of earlier calls of `partial_fit`.
     decided : Decided, optional
-        What was decided from all rows, if the call has only a part of them.
+        Facts that were found in all rows, if the call has only a part of them.
     sums_alone : bool, default=False
         Whether only sums over all rows are needed, and not the category of each row.
     more_may_come : bool, default=False
@@ -363,7 +366,7 @@ def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[l
 
 
 def sum_folds(context: FitContext, plans: Sequence[FoldPlan]) -> list[list[CategorySums]]:
-    """Sum rows by category and fold, sums[key][target]: of many keys together where they can be counted."""
+    """Sum rows by category and fold: sums[key][target].  Keys that one pass can count are summed together."""
     together: dict[tuple[int, int], CategorySums] = {}
     n_targets = len(context.summed)
     if len(plans) >= FEWEST_TOGETHER:
@@ -414,11 +417,34 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
     for scheme, of_key in dict(zip(map(id, schemes), zip(schemes, sums, strict=True), strict=True)).values():
         warn_of_rare_classes(context, scheme, of_key)
     parameters.warn_of_plans(plans, blind.of_plan)
+    most_categories = max(map(attrgetter("n_categories"), context.keys), default=0)
+    if most_categories * MOST_EQUAL > context.rows.n_rows and device_of(ops) == "cpu":
+        warn_of_copies(context, schemes, plans)
     return output.to_list(), sums
 
 
+def warn_of_copies(context: FitContext, schemes: Sequence[Scheme], plans: Sequence[Plan]) -> None:
+    """Warn if rows are in the table several times and the scheme of a key may put copies into different folds."""
+    target, owner = context.targets[0], context.parameters.owner
+    chosen = (scheme.used_columns() or scheme.reads() or isinstance(scheme, Splits) for scheme in schemes)
+    if not context.parameters.reads_target or target.values.ndim > 1 or all(chosen) or any(map(leak_of, plans)):
+        return
+    keys = [*zip(context.selection.entries, context.categories, strict=True)]
+    compared = [key for key in keys if len(key[0].members) == 1] or keys
+    share = share_of_copies([categories.codes for _, categories in compared], target.labels)
+    if share:
+        names = ", ".join(str(entry.name) for entry, _ in compared[:10])
+        warn(
+            f"About {share:.0%} of the rows are there several times: they equal another row in {names} and in the "
+            f"target, more often than chance explains. A copy in another fold brings a row of {owner} its own target. "
+            "Give GroupKFold a group for each case, such as groups=X.groupby([...], dropna=False).ngroup(). "
+            "leak_report tells more.",
+            LeakWarning,
+        )
+
+
 def widths_of_keys(context: FitContext, plans: Sequence[Plan]) -> list[list[int]]:
-    """Count the columns of the encodings of each key and target; keys of one rule and plan have as many."""
+    """Count the columns of the encodings of each key and target; keys of one rule and plan have equal numbers."""
     made: dict[tuple[int, int], list[int]] = {}
     widths = []
     for entry, (rule, plan) in enumerate(zip(context.rules, plans, strict=True)):
@@ -459,7 +485,7 @@ class BlindRows(NamedTuple):
         """Count the rows under a plan that see no rows; "Some" if the number depends on the weights of folds."""
         blind: Any = None
         for column in self.columns.get(id(plan), []):
-            # The minimum is NaN if any number is.
+            # The minimum is NaN if any of the numbers is NaN.
             if len(column) and bool(np.isnan(column.min())):
                 blind = np.isnan(column) if blind is None else blind | np.isnan(column)
         if blind is not None:
@@ -477,7 +503,7 @@ def n_columns(plan: Plan) -> int:
 
 
 def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
-    """Sum the rows that new rows see: all rows, except for holdout, blow-up columns, half-lives and windows."""
+    """Sum the rows that new rows see: all rows, but fewer with holdout, blow-up columns, half-lives or windows."""
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
         plan = plan.new_rows
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
@@ -488,7 +514,8 @@ def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
 def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: Moments | None = None) -> Trained:
     """Write the training encodings of every row to `out` (rows, outputs * columns).
 
-    `total` are the moments of all rows, if another key of the same target has them: every key has the same total.
+    `total` are the moments of all rows, if they were computed for another key of the target: they are the same for
+    every key.
     """
     if not task.n_outputs:
         return Trained(sum_for_new_rows(task, plan), None, True, total)

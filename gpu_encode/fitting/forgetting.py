@@ -7,22 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import MISSING
+from gpu_encode.fitting.fit import FitContext
 from gpu_encode.fitting.model import Model, TargetInfo, join_targets, widen_classes
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.sums.targets import UNDECIDED, counted_classes
+from gpu_encode.sums.targets import UNDECIDED, counted_classes, is_quantity
 from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.errors.values import in_one_line
 
 
-def forget(known: Model, gone: Model) -> Model:
-    """Give a model without the rows of another model, which it has learned.
+def forget(known: Model, gone: Model, rows: FitContext) -> Model:
+    """Give a model without the rows of a call, which it has learned, and of which `gone` is the model.
 
     Raises
     ------
     ValueError
-        If the model cannot have learned the rows, or if no row would be left.
+        If the model cannot have learned the rows, if no row would be left, or if `fit` on the rows that are left might
+        find another kind of target.
     """
     targets = [check_labels(mine, theirs) for mine, theirs in zip(known.targets, gone.targets, strict=True)]
     keys, statistics = [], []
@@ -40,8 +42,9 @@ def forget(known: Model, gone: Model) -> Model:
             "forget would leave no rows. Give the new rows to partial_fit first, or call fit, which starts again."
         )
     targets, statistics = without_unused_values(targets, gone.targets, statistics)
+    # Given borders make the same labels whatever the rows.
     labels = [
-        used_labels(info, theirs, statistics[0][target])
+        None if rows.parameters.cut is not None else used_labels(info, theirs, statistics[0][target])
         for target, (info, theirs) in enumerate(zip(targets, gone.targets, strict=True))
     ]
     statistics = [[pick_labels(*each) for each in zip(of_key, targets, labels, strict=True)] for of_key in statistics]
@@ -49,11 +52,38 @@ def forget(known: Model, gone: Model) -> Model:
         info if numbers is None or info.classes is None else replace(info, classes=info.classes[numbers])
         for info, numbers in zip(targets, labels, strict=True)
     ]
+    check_kinds(rows, targets, statistics[0])
     return replace(known, targets=targets, keys=keys, statistics=statistics).to_canonical()
 
 
+def check_kinds(gone: FitContext, targets: Sequence[TargetInfo], left: Sequence[CategorySums]) -> None:
+    """Raise ValueError if ``target_type="auto"`` might find another kind of target in the rows that are left."""
+    asked = gone.parameters.target_type
+    for number, (info, target, sums) in enumerate(zip(targets, gone.targets, left, strict=True)):
+        if (asked[number] if isinstance(asked, (list, tuple)) else asked) != "auto":
+            continue
+        if info.kind == "multiclass" and info.classes is not None and len(info.classes) <= 2:
+            raise _other_kind(info, "of no more than two labels, which fit takes for a binary target")
+        if info.kind == "continuous" and is_quantity(gone.rows.ops, target.values) and has_whole_sums(sums):
+            raise _other_kind(info, "whose targets may all be whole numbers, which fit takes for labels")
+
+
+def has_whole_sums(sums: CategorySums) -> bool:
+    """Tell whether the summed target of each category is a whole number."""
+    window, _, columns = sums.spec.layout.measures()[1]
+    return window.whole or not sums.accumulators[..., columns][..., : max(-window.low, 0)].any()
+
+
+def _other_kind(info: TargetInfo, left: str) -> ValueError:
+    """Give the error for a target that another kind would be found for."""
+    return ValueError(
+        f"forget would leave rows {left}, but this encoder has learned a {info.kind} target. If it is to stay one, "
+        f'call encoder.set_params(target_type="{info.kind}") first.'
+    )
+
+
 def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
-    """Give what is known about a target; raise ValueError for labels that the target never had."""
+    """Give the facts about a target; raise ValueError for labels that the target never had."""
     joined = join_targets(mine, theirs)
     if mine.kind == UNDECIDED != theirs.kind:
         raise ValueError(
@@ -77,7 +107,7 @@ def _never_learned_label(label: object) -> ValueError:
 
 
 def codes_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
-    """Give the code that each category has in another index; raise ValueError for a category that is not there."""
+    """Give the code that each category has in another index; raise ValueError for a category that the index lacks."""
     joined, own, codes = mine.union(theirs)
     if joined.n_categories > mine.n_categories:
         new = np.setdiff1d(np.arange(joined.n_categories), own)[0]
@@ -135,7 +165,7 @@ def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:
 def without_unused(
     key: CategoryIndex, gone: CategoryIndex, codes: NDArray[np.int32], left: Sequence[CategorySums]
 ) -> tuple[CategoryIndex, NDArray[np.int64]]:
-    """Give a key without the categories that have lost all their weight, and the codes of those that stay."""
+    """Give a key without the categories that have lost all their weight, and the codes of the categories that stay."""
     used = np.zeros(key.n_categories + 2, np.bool_)
     for sums in left:
         used |= np.logical_or.reduce(sums.accumulators, axis=(1, 2, 3))

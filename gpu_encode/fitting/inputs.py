@@ -1,4 +1,4 @@
-"""Read the arguments of a call: the table, the vectors beside its rows, the targets, and the categories."""
+"""Read the arguments of a call: the table, the vectors with a value for each row, the targets, and the categories."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,7 +81,7 @@ class Inputs:
         return None if data is None else frames.read_grouping(data, "groups", self.frame.n_rows)
 
     def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
-        """Give name (or None) and values of each target; `Incomplete` values if some are missing and may be."""
+        """Give name (or None) and values of each target; `Incomplete` values if missing ones are allowed and occur."""
         data = self._vectors["y"]
         if isinstance(data, PieceVectors):
             return data.targets(keep_missing)
@@ -127,13 +127,13 @@ class Inputs:
 
 
 def takes_groups(scheme: Scheme) -> bool:
-    """Tell whether a scheme takes groups that are given beside X."""
+    """Tell whether a scheme takes groups from the argument `groups`."""
     return hasattr(getattr(scheme, "cv", None), "split") or any(column is None for column, _ in scheme.reads())
 
 
 def is_in_another_order(table: Any, vector: Any) -> bool:
     """Tell whether a vector has as many rows as a table, but another index; other lengths are refused elsewhere."""
-    # The class is asked, since Dask's `Delayed` objects have any attribute.
+    # The class is asked, since an object of Dask's `Delayed` has every attribute.
     if not (hasattr(type(vector), "iloc") and hasattr(type(table), "iloc")):
         return False
     index, other = table.index, vector.index
@@ -147,7 +147,7 @@ class TrainingRows:
     Parameters
     ----------
     inputs : Inputs
-        What the call was given.
+        The arguments of the call.
     frame : Frame or Pieces
         The table.
     n_rows : int
@@ -185,7 +185,7 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What was decided from all rows, for a call that has only a part of them.
+    """Facts that were found in all rows, for a call that has only a part of them.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def read_rows(
     parameters : Parameters
     inputs : Inputs
     decided : Decided, optional
-        What was decided from all rows, if the call has only a part of them: its integers become floats if other rows
+        Facts that were found in all rows, if the call has only a part of them: its integers become floats if other rows
         have floats, as in one array.
     more_may_come : bool, default=False
         Whether more rows may be added later.  If not, some weight must be above zero.
@@ -424,7 +424,7 @@ def read_value_columns(
 
 
 def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> list[SummedColumn]:
-    """Replace each target by the terms that a statistic needs; if it joins the targets, replace them together."""
+    """Replace each target by the terms that a statistic needs; a statistic of joined targets replaces them together."""
     columns: list[SummedColumn] = []
     for number, group in enumerate([summed] if statistic.needs.joined_targets else zip(summed, strict=True)):
         of_target = statistic.of_target(number)
@@ -433,7 +433,7 @@ def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> lis
             continue
         target, weight = group[0].target, group[0].weight
         for other in group[1:]:
-            # A row counts only if it has a value in each of them.
+            # A row counts only if it has a value in each target.
             weight = SummedColumn.of(other.target, weight).weight
         with naming_column(target.name if statistic.names_targets else None):
             values = [as_doubles(ops, column.target.values) for column in group]
@@ -447,7 +447,7 @@ def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> lis
 
 @contextmanager
 def naming_column(column: str | None) -> Iterator[None]:
-    """Add the column of values to an error that names a row."""
+    """Add the name of the column of values to an error that names a row."""
     try:
         yield
     except RowError as error:
@@ -525,7 +525,7 @@ def _timestamps_as_value(column: object) -> TypeError:
 
 
 def _spread(present: Array, nulls: Array, label: object) -> Array:
-    """Give numbers that were held as objects, with zero for rows that have none."""
+    """Give numbers that were held as objects, with zero for rows without a number."""
     stray = next((value for value in present if not isinstance(value, (Real, np.bool_, Decimal))), None)
     if stray is not None:
         raise _text_as_value(label, stray)
@@ -570,7 +570,7 @@ def read_categories(
     sums_alone: bool,
     together: tuple[SummedColumn, SumSpec] | None,
 ) -> list[RowCategories]:
-    """Find the categories of every key, or take those that the user gave.
+    """Find the categories of every key, or take the categories that the user gave.
 
     Parameters
     ----------
@@ -590,7 +590,7 @@ def read_categories(
         For values that cannot be categories, or that the policies refuse.
     """
     statistic, ops = parameters.statistic, rows.ops
-    # A GPU may do so even if codes are needed later, since it does not write them until then.
+    # A GPU may find categories and sums in one pass even if codes are needed: it writes the codes later.
     of_all = sums_alone or (device_of(ops) == "cuda" and parameters.leaves_one_out)
     # A distribution of values needs the codes of rows, and sums of many classes may not fit in memory.
     may = statistic.needs.sums and of_all and not statistic.of_target(0).needs.distribution
@@ -615,7 +615,7 @@ def read_categories(
         if categories is None:
             given_as = entry, columns, ops, missing == "category", columns.joined, later and missing != "error"
             categories = RowCategories(*CategoryIndex.fit(*given_as), no_sums)
-        # This refuses a hierarchy whose rule does not fit the values, before anything is kept.
+        # This raises an error if the rule of a hierarchy does not fit the values, before anything is kept.
         _ = None if entry.rule is None else categories.key.levels
         if missing == "error" and not isinstance(categories.found, UnwrittenCodes):
             refuse_missing(categories.codes, missing, repr(entry.name), columns.frame)

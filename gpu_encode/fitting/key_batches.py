@@ -1,4 +1,4 @@
-"""Many keys in one call of the backend: training encodings by fold, from cells that no row is sorted or hashed for."""
+"""Many keys in one call of the backend: training encodings by fold, from cells, without sorting or hashing rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,14 +19,15 @@ from gpu_encode.seam.ops import FusedOps, Ops, device_of, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
-# Numbers in the sums of a key (cells, folds, classes, width) for each row, and of few rows: to look through more takes
-# longer than to number the rows.  A thread holds the sums of one key, at most 64 MB, and its encodings, as much.
+# Limits of the numbers in the sums of a key (cells, folds, classes, width): for each row, for few rows, and for any
+# rows.  Looking through more numbers takes longer than sorting the rows of the key.  A thread holds the sums of one
+# key, at most 64 MB, and its encodings, at most as many bytes.
 COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
-# On a GPU a key that is not encoded with others is sorted or hashed, in many passes; and cells are of 32 bits.
+# A GPU has higher limits: it sorts or hashes the rows of a key outside a batch in many passes.  Cells have 32 bits.
 COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 31
-# A row's fold and class are one number of 16 bits, and so is the number of classes.
+# The fold and class of a row are one number of 16 bits; this is its largest value.
 MOST_WITHIN = (1 << 16) - 1
-# Columns of a key that a GPU has room for, beside that of folds.
+# The most columns of a key for which a GPU has room, in addition to the column of folds.
 MOST_COLUMNS = 15
 
 
@@ -40,7 +41,7 @@ class BatchKey(NamedTuple):
 
 
 def count_cells(categories: RowCategories) -> int | None:
-    """Count the cells of a key; None where it has levels, or its codes are no mixed-radix number."""
+    """Count the cells of a key; None if it has levels, or if its codes are not a mixed-radix number."""
     key = categories.key
     if key.given or key.entry.rule is not None or key.entry.above or categories.sums is not None:
         return None
@@ -50,10 +51,10 @@ def count_cells(categories: RowCategories) -> int | None:
 
 
 def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> list[BatchKey]:
-    """Give the keys that can be encoded together for a target, of keys that have plan and rule in common.
+    """Give the keys that can be encoded together for a target; all of them have the same plan and rule.
 
-    They can by folds, and where rows of classes without weights are left out one by one.  Other rows that are left out
-    see sums of their own, and so do rows in an order: their keys are encoded one at a time.
+    Keys are encoded together by folds, and by leave-one-out of classes without weights.  With weights, or in an order,
+    each row sees sums of its own, so these keys are encoded one at a time.
     """
     spec, within = task.spec, n_folds_of(plan) * task.n_classes
     if isinstance(plan, FoldPlan):
@@ -66,26 +67,26 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         return []
     a_row, most = COUNTS_PER_ROW, MOST_COUNTS
     if device_of(task.ops) == "cuda":
-        # A GPU counts rows of classes by fold.
+        # On a GPU, keys are encoded together only by folds, and for classes without weights.
         if not (isinstance(plan, FoldPlan) and spec.classification and task.rows.weight is None):
             return []
         a_row, most = COUNTS_PER_DEVICE_ROW, MOST_DEVICE_COUNTS
         keys = [key for key in keys if len(key.categories.key.entry.members) <= MOST_COLUMNS]
     most = min(max(a_row * len(task.rows), FEW_COUNTS), most) // (within * spec.layout.width)
     if isinstance(plan, LeaveOneOutPlan):
-        # Rows of each class see sums of their own: there are more encodings than sums.
+        # Rows of each class see sums of their own, so there are more encodings than sums.
         most = min(most, MOST_COUNTS // (task.n_classes * task.n_outputs))
     return [key for key in keys if key.n_cells <= most]
 
 
 def describe(rule: EncodingRule, n_targets: int) -> str:
-    """Give text that equal rules have in common: users may give one for each key, and NaN is equal to itself there."""
+    """Give a text that is the same for equal rules: users may give each key a rule, and as text NaN equals itself."""
     of_targets = [rule.of_target(number) for number in range(n_targets)]
     return repr([(each.describe_fused(), each.prior, each.missing) for each in of_targets])
 
 
 def n_folds_of(plan: Plan) -> int:
-    """Give the number of folds that rows are summed by; rows that are left out one by one have one."""
+    """Give the number of folds by which rows are summed; leave-one-out has one fold."""
     return plan.n_folds if isinstance(plan, FoldPlan) else 1
 
 
@@ -97,27 +98,27 @@ def encode_batches(
     widths: Sequence[Sequence[int]],
     matrix: Array,
 ) -> dict[tuple[int, int], Trained]:
-    """Encode together the keys that have plan, target and rule in common, and leave out the others.
+    """Encode together the keys that have plan, target and rule in common, and leave out all other keys.
 
     Parameters
     ----------
     found : list of RowCategories
-        One a key.
+        One for each key.
     rules : list of EncodingRule
-        One a key.
+        One for each key.
     plans : list of Plan
-        One a key.
+        One for each key.
     task_of : callable
         Gives the task of a key and a target, by their numbers.
     widths : list of list of int
         Columns of the encodings of each key and target.
     matrix : float array (rows, columns)
-        Filled where keys are encoded together.
+        The columns of keys that are encoded together are filled.
 
     Returns
     -------
     dict
-        What training gives, by the numbers of key and target.
+        The training results, by the numbers of key and target.
     """
     batches: dict[tuple[int, str], list[BatchKey]] = {}
     column, done = 0, {}
@@ -139,9 +140,9 @@ def encode_batches(
 
 
 def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: KeyEncodings) -> list[Trained]:
-    """Write the training encodings of keys that have plan, target and rule in common; `task` is that of one of them.
+    """Write the training encodings of keys that have plan, target and rule in common; `task` belongs to one of them.
 
-    Gives nothing, and nothing is written, where keys are few or the backend encodes each alone.
+    If there are too few keys, or if the backend encodes each key alone, the result is empty and nothing is written.
     """
     n_rows, rule = len(task.rows), task.fused_rule()
     ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
@@ -164,7 +165,7 @@ def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: 
 
 
 class AllRows(NamedTuple):
-    """The rows of a batch by fold, what each view sees of all of them, whether every row sees some, and their sums."""
+    """The rows of a batch by fold; moments of all rows by view; whether every row sees a row; sums for new rows."""
 
     rows: FoldedRows
     population: PopulationMoments
@@ -173,9 +174,9 @@ class AllRows(NamedTuple):
 
 
 def see_all_rows(task: EncodingTask, plan: Plan, ops: Ops) -> AllRows:
-    """Sum all rows as if they had one category; the sums are of those that new rows see."""
+    """Sum all rows as if they had one category, for each view, and for new rows."""
     rows, n_classes, spec, n_folds = task.rows, task.n_classes, task.spec, n_folds_of(plan)
-    # The codes of this one category are gone by the time that keys are encoded.
+    # The codes of this one category are freed before keys are encoded.
     one_category = rows.with_codes(ops.zeros(len(rows), np.int32))
     folds = plan.folds if isinstance(plan, FoldPlan) else None
     sums, backend = CategorySums.measure(ops, one_category, (1, n_folds, n_classes), spec, folds).few_on_host(ops)
@@ -192,7 +193,7 @@ def see_all_rows(task: EncodingTask, plan: Plan, ops: Ops) -> AllRows:
 
 
 def number_columns(keys: Sequence[RowCategories], fused: FusedOps) -> KeyColumns:
-    """Give the codes of all columns that the keys read, each once."""
+    """Give the codes of all columns of the keys, each column once."""
     with_column = {name: key for key in keys for name in key.key.entry.members}
     codes, sizes = [], []
     for name, (key, found, _) in with_column.items():

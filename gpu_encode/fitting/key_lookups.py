@@ -13,8 +13,8 @@ from gpu_encode.seam.ops import Ops, host
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# Largest number of numbers in the table of a key: for each row, for a table of few rows, and in all.  To fill a larger
-# table takes longer than to search for the category of each row.  A thread holds the table of one key.
+# The most numbers in the table of a key: for each row, for few rows, and in all.  Filling a larger table takes longer
+# than searching for the category of each row.  A thread holds the table of one key.
 NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
 
 
@@ -31,7 +31,7 @@ class JointTables:
     members : list of tuple of int
         Columns of each key, by their positions in `columns`.
     sizes : int64 array (keys,)
-        How many numbers the table of each key has.
+        Length of the table of each key.
     tables : KeyTables
     """
 
@@ -45,7 +45,7 @@ class JointTables:
     def of(
         cls, keys: Sequence[CategoryIndex], encodings: Sequence[Array | None], as_category: Sequence[bool]
     ) -> Self | None:
-        """Choose the keys that can be looked up together, and make their tables; None if they are few.
+        """Choose the keys that can be looked up together, and make their tables; None if there are too few of them.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class JointTables:
     def look_up(self, columns: ColumnMap, ops: Ops, folds: Folds, step: int, out: KeyEncodings) -> dict[int, int]:
         """Write the encodings of rows; out.first[number] is the first line of key `number`, counted among all keys.
 
-        It gives, by the number of each key that was looked up, how many of the rows 0, `step`, 2 * `step` and so on
+        It gives for each key that was looked up, by its number, how many of the rows 0, `step`, 2 * `step` and so on
         have an unknown category.
         """
         most = min(max(NUMBERS_PER_ROW * columns.n_rows, FEW_NUMBERS), MOST_NUMBERS)

@@ -35,9 +35,9 @@ def sum_keys(
     Parameters
     ----------
     found : list of RowCategories
-        One a key.
+        One for each key.
     plans : list of FoldPlan
-        One a key.
+        One for each key.
     task_of : callable
         Gives the task of a key and a target, by their numbers.
     n_targets : int
@@ -61,7 +61,7 @@ def sum_keys(
 
 
 def sum_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) -> dict[int, CategorySums]:
-    """Sum the rows of keys that have a plan in common, by the number of each key; `task` is that of one of them.
+    """Sum the rows of keys that have a plan in common, by the number of each key; `task` belongs to one of them.
 
     Keys with too many cells are left out; so are all keys if rows have weights by age, or if values are counted.
     """

@@ -79,7 +79,7 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) 
 
 
 def total_of_others(task: EncodingTask, statistics: CategorySums) -> Moments:
-    """Round what a row of each class sees of all rows, itself left out."""
+    """Round the sums over all rows that a row of each class sees, the row itself left out."""
     everything, backend = statistics.totals_on_host(task.ops)
     one_each = Rows(np.zeros(task.n_classes, np.int32), np.arange(task.n_classes, dtype=np.int32))
     others = backend.leave_one_out(everything.accumulators[:, 0], one_each, task.spec.layout)

@@ -1,4 +1,4 @@
-"""Will it fit?  The most memory that a call on training rows takes, told before anything is computed."""
+"""Will it fit?  The most memory that a call on training rows takes, computed before the call."""
 
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, replace
@@ -26,25 +26,25 @@ from gpu_encode.words.errors.parameters import check_count, no_ages
 from gpu_encode.words.sizes import amount, read_size
 from gpu_encode.words.terminal import printable
 
-# All numbers below are bounds, for compiled kernels and GPUs; tests/encoders/test_memory_plan.py measures the memory of
-# calls beside them.
+# All numbers below are upper bounds, for compiled kernels and GPUs; tests/encoders/test_memory_plan.py compares them
+# with the memory of calls.
 
-# Bytes a row: of the codes of a column, and of each output while several orders are averaged.
+# Bytes of a row: for the codes of a column, and for each output while several orders are averaged.
 CODES, ORDER = 8, 8
-# Bytes a row of folds, of orders in time, and of what the target and the weights are read as.
+# Bytes of a row: for folds, for orders in time, and for the arrays into which target and weights are read.
 FOLDS, TIMES, VECTORS = 12, 24, 20
-# Bytes that a call takes whatever its rows are.
+# Bytes that a call takes for any number of rows.
 LEAST = 32 << 20
-# Bytes of a value and its index that stay, and of a combination of values, for each column.
+# Bytes that are kept for a value and its index, and for each column of a combination of values.
 VALUE, MEMBER = 64, 16
 # Bytes of a value, and of a combination of values, while they are numbered.
 VALUE_AT_WORK, MEMBERS_AT_WORK = 256, 64
-# Bytes of an encoding of a category, a fold and an output: by one pass, by array expressions, and by those that look at
-# all categories.
+# Bytes of an encoding of a category, a fold and an output: computed in one pass, by array expressions, or by a
+# statistic of all categories at once.
 IN_ONE_PASS, IN_ARRAYS, OF_ALL = 32, 160, 560
-# Bytes of a digit of sums, and of a row whose value is counted for a median or the like.
+# Bytes of a digit of sums, and of a row whose value is counted for a median or another order statistic.
 DIGIT, OCCURRENCE = 8, 96
-# Most bytes of the tables of a thread, where keys are encoded together.
+# The most bytes of the tables of a thread that encodes keys together.
 TOGETHER = 96 << 20
 # Rows or categories, and classes, that a plan may be asked for.
 MOST_ROWS, MOST_CLASSES = 1 << 62, 1 << 20
@@ -54,15 +54,15 @@ LIKELY_NUMBERS = (0.1, -1e6 / 3.0)
 
 @dataclass(frozen=True)
 class KeySize:
-    """The most that one key takes.
+    """Upper bounds of the memory of one key.
 
     Parameters
     ----------
     name : str
     categories : int
-        Distinct values at most; of a joint key the combinations, and never more than rows.
+        Largest number of distinct values; for a joint key, of combinations, which are never more than the rows.
     cells : int
-        Categories times folds times classes: what is counted or summed.
+        Categories times folds times classes: the number of cells that are counted or summed.
     table_bytes : int
         Bytes of the categories and their sums, which the encoder keeps.
     work_bytes : int
@@ -86,21 +86,21 @@ class KeySize:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The most memory that ``fit_transform`` takes beside X and y.
+    """The most memory that ``fit_transform`` takes in addition to X and y.
 
     Parameters
     ----------
     rows : int
     device : str
-        Where memory is looked for, "cpu" or "cuda".
+        The device whose memory is meant, "cpu" or "cuda".
     free_bytes : int
-        Memory that may be taken.
+        Bytes of memory that are free.
     code_bytes : int
-        Codes of the columns that are encoded, all rows.
+        Bytes of the codes of all encoded columns, for all rows.
     row_bytes : int
-        What else grows with the rows while a key is encoded: folds, ranks, the target as numbers.
+        Bytes of other arrays that grow with the rows while a key is encoded: folds, ranks, the target as numbers.
     n_threads : int
-        So many keys may be encoded at a time.
+        Number of keys that may be encoded at the same time.
     keys : list of KeySize
     """
 
@@ -141,12 +141,12 @@ class MemoryPlan:
 
     @property
     def fits(self) -> bool:
-        """Whether the call takes no more than what is free."""
+        """Whether the call takes no more than the free memory."""
         return self.peak_bytes <= self.free_bytes
 
     @property
     def batches(self) -> list[list[str]] | None:
-        """Names of the keys, in as few batches of neighbours as fit one after the other; None if a key does not fit."""
+        """Names of the keys, in the fewest batches of neighbours that each fit; None if a key alone does not fit."""
         room, taken = self.free_bytes - self.code_bytes - self.work_bytes, 0
         batches: list[list[str]] = []
         for key in self.keys:
@@ -161,7 +161,7 @@ class MemoryPlan:
 
     @property
     def parts(self) -> int | None:
-        """The fewest parts of the rows that fit one after the other; None if the tables alone do not fit."""
+        """The smallest number of parts of the rows that each fit; None if the tables alone do not fit."""
         room = self.free_bytes - self.table_bytes - (self.work_bytes - self.row_bytes)
         of_rows = self.code_bytes + self.row_bytes + self.output_bytes
         return ceil(of_rows / room) if room * self.rows >= of_rows else None
@@ -195,7 +195,7 @@ class MemoryPlan:
         return "\n".join(f"{name:<18}{printable(said)}" for name, said in lines)
 
     def _advice(self) -> str:
-        """Say whether it fits, and what to do if it does not."""
+        """Say whether the call fits, and what to do if it does not."""
         if self.fits:
             return "yes"
         ways = []
@@ -212,7 +212,7 @@ def plan_memory(
     """Tell the most memory of a call, by the parameters of `CategoryEncoder.plan`."""
     check_given(X, y, rows, categories, classes)
     free = None if device_memory is None else read_size(device_memory, "device_memory")
-    # A GPU that is only thought of need not be there.
+    # If the user says how much memory a GPU has, the GPU need not be there.
     asked = parameters if free is None else replace(parameters, device="cpu")
     if rows is None:
         inputs = Inputs(X)
@@ -255,7 +255,7 @@ def check_given(X: Any, y: Any, rows: Any, categories: Any, classes: Any) -> Non
 
 
 def made_target(parameters: Parameters, n_rows: int, classes: int | None) -> Any:
-    """Make a target of some rows: of two classes unless asked otherwise, or of numbers for one class."""
+    """Make a target for some rows: numbers for one class, else labels of `classes` classes, by default two."""
     if parameters.target_type is None or parameters.values is not None:
         return None
     kind = parameters.target_type
@@ -265,7 +265,7 @@ def made_target(parameters: Parameters, n_rows: int, classes: int | None) -> Any
 
 
 def made_rows(parameters: Parameters, categories: Mapping[Any, int] | None, n_rows: int) -> Any:
-    """Make a few rows of the columns that the parameters name, and of those whose categories are given."""
+    """Make a few rows of the columns that the parameters name, and of the columns whose categories are given."""
     named = [*(categories or {}), *parameters.training_columns]
     for key in parameters.columns if isinstance(parameters.columns, list) else []:
         named += key if isinstance(key, tuple) else [key]
@@ -288,30 +288,30 @@ def made_rows(parameters: Parameters, categories: Mapping[Any, int] | None, n_ro
 
 
 def count_values(selection: Selection, frame: Frame | Pieces, ops: Ops) -> dict[int, int]:
-    """Count the distinct values of each column that is encoded, and of those that schemes read; by its position."""
+    """Count the distinct values of each column that is encoded or that a scheme reads, by the column's position."""
     needed = {*selection.needed, *selection.training_only}
     return {column: len(frame.keys(column, ops).vocabulary) + 1 for column in sorted(needed)}
 
 
 def given_sizes(read: TrainingRows, categories: Mapping[str, int] | None, n_rows: int) -> dict[int, int]:
-    """Give the most values of each column, as they were given; those that were not may all be different."""
+    """Give the largest number of values of each column, as the user gave it; in other columns all rows may differ."""
     given, names = categories or {}, read.frame.names or []
     return {column: min(given.get(name, n_rows), n_rows) + 1 for column, name in enumerate(names)}
 
 
 class Call(NamedTuple):
-    """What all keys of a call share.
+    """The facts that all keys of a call share.
 
     Parameters
     ----------
     parameters : Parameters
     n_rows : int
     sizes : dict of int to int
-        Values of each column, by its position, a missing one among them.
+        Number of values of each column, by its position; a missing value is one of them.
     summed : list of SummedColumn
     specs : list of SumSpec
     read : TrainingRows
-        Some rows.
+        The rows of X, or a few made rows.
     """
 
     parameters: Parameters
@@ -331,7 +331,7 @@ class Call(NamedTuple):
         return outputs
 
     def size_of(self, entry: KeySpec, scheme: Scheme, rule: EncodingRule) -> KeySize:
-        """Give the most that a key takes."""
+        """Give upper bounds of the memory of a key."""
         folds, outputs = self.n_folds(scheme), self.n_outputs(rule)
         categories = min(prod(self.sizes[column] for column in entry.columns), self.n_rows + 1)
         classes = [column.target.n_classes for column in self.summed]
@@ -357,7 +357,7 @@ class Call(NamedTuple):
         )
 
     def row_bytes(self, scheme: Scheme, rule: EncodingRule) -> int:
-        """Give the bytes of a row beside its codes and encodings, while a key of a scheme is encoded."""
+        """Give the bytes of a row in addition to its codes and encodings, while a key of a scheme is encoded."""
         stored = bool(scheme.reads()) or scheme.reads_classes or isinstance(scheme, (Holdout, Splits))
         n_bytes = VECTORS + (FOLDS if stored else 0)
         if isinstance(scheme, Ordered):
@@ -367,11 +367,11 @@ class Call(NamedTuple):
         return n_bytes
 
     def n_columns(self, scheme: Scheme, folds: int) -> int:
-        """Columns for each output: one, or one for each fold or order that stays apart."""
+        """Columns for each output: one, or one for each fold or order that has a column of its own."""
         return folds if getattr(scheme, "blow_up", False) else scheme.n_repeats
 
     def n_folds(self, scheme: Scheme) -> int:
-        """Folds of a scheme, at most; one where rows have none."""
+        """Largest number of folds of a scheme; 1 if rows have no folds."""
         if getattr(scheme, "by_age", False):
             raise no_ages("plan", scheme)
         if isinstance(scheme, Holdout):

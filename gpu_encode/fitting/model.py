@@ -44,22 +44,24 @@ from gpu_encode.words.errors.values import missing_values, unknown_categories
 from gpu_encode.words.notices import UnseenWarning, warn
 
 NO_ROWS = Rows(np.zeros(0, np.int32))
-# Fewer rows are too few to warn about.
+# With fewer rows there is no warning.
 FEWEST_ROWS = 20
-# Number of rows in the first sample, and of those counted at a time, so that the marks take little memory.
+# Number of rows in the first sample, and number of rows that are counted at a time, which takes little memory.
 SAMPLE = 1 << 10
 PIECE = 1 << 20
 # float32 holds every whole number up to this one.
 MOST_INDICES = 1 << 24
 # Bytes that are needed to compute one encoding: a few arrays of float64.
 TEMPORARIES = 40
+# Tables of fewer categories, repeated for each order, are computed without asking the system what is free.
+FEW_CATEGORIES = 1 << 10
 # Unseen rows by key.  A call over files counts them, so that it warns once at its end, and not for each chunk.
 _COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
 
 @dataclass(frozen=True, eq=False)
 class TargetInfo:
-    """What is known about a target after fit: its name, kind, and sorted class labels or distinct values."""
+    """Facts about a target after fit: its name, kind, and sorted class labels or distinct values."""
 
     name: str | None
     kind: str
@@ -76,7 +78,7 @@ class LookupTable:
     encodings : array (categories + 2, 1, outputs)
         The encodings by all targets, in the type of the output.
     unseen : bool array (categories + 2, 1), optional
-        True for categories that no visible row has; there only if an indicator needs it.
+        True for categories that no visible row has; None unless an indicator needs it.
     elapsed : list of Elapsed
         Columns that also depend on a row's own date.
     """
@@ -109,7 +111,7 @@ class Model:
     permutations : int
         Number of columns that repeat each output: random orders that are not averaged differ only in training.
     pairs : list of PairSums
-        Sums of the pairs of entries that the selection names; a pair that is named in both orders is there once.
+        Sums of the pairs of entries that the selection names; a pair that is named in both orders is summed once.
     """
 
     selection: Selection
@@ -194,12 +196,12 @@ class Model:
         ]
 
     def _tables_of(self, entry: int, ops: Ops) -> list[EncodingTable]:
-        """Compute the encodings of every category of an entry, on a backend's device; those of the host are kept."""
+        """Compute the encodings of every category of an entry, on a backend's device; the host's encodings are kept."""
         tables, on_host = self._tables, device_of(ops) == "cpu"
         if on_host and entry in tables:
             return tables[entry]
         key, rule = self.keys[entry], self.rules[entry]
-        if on_host:
+        if on_host and key.n_categories * self.permutations > FEW_CATEGORIES:
             devices.check_free(self.table_bytes(entry), f"The encodings of all categories of {key.entry.name!r}")
         made = [
             SeenSums(sums.to_device(ops), None, rule.of_target(number), ops).table(key)
@@ -223,7 +225,7 @@ class Model:
         """Give the look-up table of each entry, on a backend's device; they are computed once for each device."""
         lookups, memory = self._lookups, memory_of(ops)
         if memory not in lookups:
-            # Entry by entry, so that a GPU keeps nothing but the look-up tables.
+            # The tables are made entry by entry, so that a GPU keeps only the look-up tables.
             lookups[memory] = [self._lookup_of(entry, ops) for entry in range(len(self.keys))]
         return lookups[memory]
 
@@ -280,7 +282,7 @@ class Model:
 
     @cached_property
     def _joint_tables(self) -> JointTables | None:
-        """The keys that are looked up together on the host; their encodings lie there and nowhere else."""
+        """The keys that are looked up together on the host; only this object holds their encodings."""
         lookups = self.lookups(host(0))
         values: list[Array | None] = []
         for rule, lookup in zip(self.rules, lookups, strict=True):
@@ -344,7 +346,7 @@ class Model:
     def _look_up_together(self, columns: ColumnMap, ops: Ops, matrix: Array) -> dict[int, int]:
         """Write the encodings of keys that are looked up together; give for each key the number of unseen rows.
 
-        This number is for all rows if unseen rows are counted, and for a sample if there may only be a warning.
+        The number is that of all rows if unseen rows are counted; if there can only be a warning, that of a sample.
         """
         if len(self.keys) < FEWEST_TOGETHER or device_of(ops) != "cpu" or (joint := self._joint_tables) is None:
             return {}
@@ -404,7 +406,7 @@ class Model:
         return self.join(other).to_canonical()
 
     def to_canonical(self) -> "Model":
-        """Give the model with sums in canonical digits: equal rows give equal digits, in whatever parts they came."""
+        """Give the model with sums in canonical digits: equal rows give equal digits, however they were split."""
         statistics = [[sums.to_canonical() for sums in per_target] for per_target in self.statistics]
         return replace(self, statistics=statistics, pairs=[sums.to_canonical() for sums in self.pairs])
 
@@ -435,7 +437,7 @@ class Model:
         return replace(self, targets=targets, keys=keys, statistics=statistics, pairs=pairs_of_both)
 
     def _decided(self, other: "Model", entry: int) -> tuple[list[CategorySums], list[CategorySums]]:
-        """Give the sums of an entry of both models; if one target is undecided, its sums are those of no rows."""
+        """Give the sums of an entry of both models; an undecided target of one of them has the sums of no rows."""
         mine, theirs = [*self.statistics[entry]], [*other.statistics[entry]]
         for number, (one, two) in enumerate(zip(self.targets, other.targets, strict=True)):
             if one.kind != two.kind and one.kind == UNDECIDED:
@@ -590,7 +592,7 @@ def count_unseen(key: CategoryIndex, codes: Array) -> bool:
 
 def counts_of(sums: CategorySums) -> Floats:
     """Give the summed weight of each category, then of unknown and of missing values: (categories + 2,)."""
-    # With blow-up columns, all folds' encoders but one have seen each row.
+    # With blow-up columns, the encoders of all folds but one have seen each row.
     n_views = max(sums.n_views - 1, 1)
     weights = Moments.of(host(0), sums.accumulators, sums.spec).n
     counts: Floats = np.divide(weights.sum(axis=(1, 2)), n_views)
@@ -604,7 +606,7 @@ def weights_of(model: Model, number: int) -> Floats:
 
 
 def note_unseen(key: CategoryIndex, codes: Array) -> None:
-    """Count unseen rows, or warn about them."""
+    """Count unseen rows if this was asked for; otherwise warn about them."""
     if not count_unseen(key, codes):
         warn_of_unseen(key, codes, lambda some: some == UNKNOWN)
 

@@ -1,6 +1,6 @@
 """Ordered target statistics: every row is encoded from the rows before it, in random orders, in time, or in X.
 
-A row's prior is that of the rows before a checkpoint: the row's rank with all but its top nine bits cleared.  So there
+A row's prior comes from the rows before a checkpoint: the row's rank with all but its top nine bits cleared.  So there
 is a table of a few thousand priors instead of one for each row, and at most 1/256 of the earlier rows are left out.
 """
 
@@ -177,7 +177,7 @@ class Tile(NamedTuple):
         Row numbers, to which the results are written.
     rows : Rows
     begins : int64 array (rows,)
-        Rank of each row; rows of equal time have the first rank of them all.
+        Rank of each row; rows of equal time all have the rank of the first of them.
     ties : int64 array or None
         Number of each row's time, if the order is one of time.
     """
@@ -205,7 +205,7 @@ def tiles_in_order(task: EncodingTask, order: Order, size: int) -> Iterator[Tile
 
 
 def with_leaving(order: TimeOrder) -> TimeOrder:
-    """Give the order of a window, in which each row occurs again at the time when it leaves; other orders stay.
+    """Give the order of a window, with each row a second time, when it leaves; other orders are not changed.
 
     Time t becomes number 2 t; rows that leave before time t have number 2 t - 1.  `starts` does not count these.
     """
@@ -264,7 +264,7 @@ def floor_ranks(ranks: Integers) -> Integers:
 
 
 def prior_ranks(starts: Array | None, begins: Integers) -> Integers:
-    """Give the checkpoint of each row, the rank before which rows count for its prior; it is never inside a tie.
+    """Give the checkpoint of each row: only rows before this rank count for its prior.  No checkpoint is inside a tie.
 
     At most 1/256 of the rows before a row lie between its checkpoint and itself; in an order of time, the tie at the
     checkpoint is left out, too.  `starts` are the ranks at which ties begin, if the order is one of time.
@@ -314,7 +314,7 @@ def sums_by_segment(task: EncodingTask, order: Order, checkpoints: Integers) -> 
         sums += task.ops.accumulate(rows, SumShape(n_segments, 1, task.n_classes, layout))[:-2, 0]
         start, n_rows = n_rows, n_rows + len(rows)
         if start // CARRY_AFTER < n_rows // CARRY_AFTER:
-            # Rows of one time are one segment, however many they are.
+            # Rows of one time are one segment, however many they are, so that digits may need a carry.
             carry(sums, layout)
     carry(sums, layout)
     return sums
@@ -398,7 +398,7 @@ class AgeingScan:
     Parameters
     ----------
     task : EncodingTask
-        The rows of the task are not used; its weights are on the scale of a row's block.
+        The rows of the task are not used.  Weights of rows are on the scale of the row's block.
     plan : OrderedPlan
     earlier : dict of int to CategorySums
         Sums of the rows before the first row, by block; a window has only one block.
@@ -422,13 +422,13 @@ class AgeingScan:
                 running.sums += sums_of_level(roomy, level, whole)
 
     def which_stay(self, tile: Tile) -> Any:
-        """Tell which rows of a tile are encoded: all but those that leave a window."""
+        """Tell which rows of a tile are encoded: all rows but those that leave a window."""
         if self.steps is not None or tile.ties is None:
             return slice(None)
         return (tile.ties & 1) == 0
 
     def encode(self, tile: Tile) -> tuple[Floats, Mask]:
-        """Encode the next rows that stay, and tell which rows' categories are unseen."""
+        """Encode the next rows, without those that leave a window, and tell which rows' categories are unseen."""
         if self.steps is None or tile.ties is None:
             return self._encode(tile, None)
         done = []
@@ -473,7 +473,7 @@ class AgeingScan:
         return values, unseen
 
     def _moments(self, number: int, tile: Tile, stays: Any, steps: Integers | None) -> Moments:
-        """Give the moments that each row that stays sees at a level, and add the rows to the sums of later rows."""
+        """Give the moments that each encoded row sees at a level, and add the rows to the sums that later rows see."""
         task, layout, running = self.task, self.spec.layout, self.carries[number]
         rows = tile.rows.with_codes(self.levels[number].codes(tile.rows))
         sums = task.ops.ordered(rows, tile.ties, layout, running)

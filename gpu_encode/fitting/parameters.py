@@ -31,7 +31,7 @@ INDICATORS = ("unseen", "missing")
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Parameters of any encoder; the defaults are those of an encoder that does not have the parameter.
+    """Parameters of any encoder; a parameter that an encoder does not have keeps its default.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Parameters:
     select : callable, optional
         Gives the selection of a frame, if keys are counted in pairs.
     together : bool
-        Whether encodings follow from all categories at once, whatever the statistic.
+        Whether encodings are computed from all categories at once, for any statistic.
     cut : Cut, optional
         The borders at which the target is cut.
     as_unseen : str
@@ -102,7 +102,7 @@ class Parameters:
 
     @classmethod
     def of(cls, encoder: BaseEstimator, statistic: Statistic, **given: Any) -> Self:
-        """Read and check the parameters of an encoder that have these names; `given` replaces some of them."""
+        """Read and check the parameters of an encoder that are fields of this class; `given` replaces some of them."""
         # An estimator has each parameter as an attribute; `get_params` takes longer than a small fit.
         attributes = vars(encoder)
         taken = {field.name: attributes[field.name] for field in fields(cls) if field.name in attributes}
@@ -134,12 +134,12 @@ class Parameters:
 
     @property
     def reads_target(self) -> bool:
-        """Whether encodings follow from a target, and not only from the number of rows."""
+        """Whether encodings depend on a target, and not only on the number of rows."""
         return self.target_type is not None
 
     @property
     def trains_apart(self) -> bool:
-        """Whether training rows may get other encodings than equal new rows get."""
+        """Whether training rows may get other encodings than new rows with the same values."""
         return self.reads_target or not all(isinstance(scheme, Greedy) for scheme in self.every_scheme)
 
     @property
@@ -149,12 +149,12 @@ class Parameters:
 
     @property
     def every_statistic(self) -> list[Statistic]:
-        """The statistics of all keys; which key has which is not told."""
+        """The statistics of all keys, without telling which key has which."""
         return [self.statistic, *self.by_key.values()]
 
     @property
     def every_scheme(self) -> list[Scheme]:
-        """The schemes of all keys, each scheme once; which key has which is not told."""
+        """The schemes of all keys, each scheme once, without telling which key has which."""
         if not self.scheme_by_key:
             return [self.scheme]
         schemes = [*([] if self._names_all(self.scheme_by_key) else [self.scheme]), *self.scheme_by_key.values()]
@@ -177,7 +177,7 @@ class Parameters:
 
     @property
     def needs_tables(self) -> bool:
-        """Whether encodings follow from all categories at once, so that no row can see sums of its own."""
+        """Whether encodings are computed from all categories at once, so that no row can see sums of its own."""
         return self.together or any(one.needs.table for one in self.every_statistic) or self.infrequent is not None
 
     @property
@@ -214,7 +214,7 @@ class Parameters:
             )
         self._check_infrequent()
         self._check_ages()
-        # Which parameters go together is known once each key has its own.
+        # Statistics and schemes of keys are compared later, once each key has its own.
         if (self.statistic.needs.table or self.statistic.needs.distribution) and not self.differs_by_key:
             self._check_table()
 
@@ -283,7 +283,7 @@ class Parameters:
             )
 
     def _check_infrequent(self) -> None:
-        """Raise ValueError for limits of infrequent categories that are no limits, or that other parameters forbid."""
+        """Raise ValueError for limits of infrequent categories that are not valid, or that other parameters forbid."""
         owner = self.owner
         if not (self.min_frequency is None and self.max_categories is None):
             check_rule(owner, self.min_frequency, self.max_categories)
@@ -310,7 +310,7 @@ class Parameters:
         """Which categories are infrequent; None if no limit was given."""
         if self.min_frequency is None and self.max_categories is None:
             return None
-        # A search over parameters gives NumPy's numbers, which the file of a model cannot hold.
+        # A search over parameters gives numbers of NumPy, which a saved model cannot hold.
         least, most = (
             limit.item() if isinstance(limit, np.generic) else limit
             for limit in (self.min_frequency, self.max_categories)
@@ -324,7 +324,7 @@ class Parameters:
 
     def _check_one_prior(self, prior: Any, name: str) -> None:
         owner = self.owner
-        # Encodings lie between means and priors, so the scale has to be defined for all priors, too.
+        # Encodings lie between means and priors, so the scale has to be defined for priors, too.
         low = -np.inf if self.scale == "identity" else 0.0
         high = 1.0 if self.scale == "logit" else np.inf
         if isinstance(prior, str):
@@ -335,7 +335,7 @@ class Parameters:
             check_number(owner, name, prior, low=low, high=high)
 
     def check_targets(self, targets: Sequence[Target]) -> None:
-        """Raise ValueError for targets that the encodings cannot be computed from; all targets are known by now."""
+        """Raise ValueError for targets from which the encodings cannot be computed; all targets are known by now."""
         kinds = [target.kind for target in targets]
         if UNDECIDED in kinds:
             return
@@ -368,7 +368,7 @@ class Parameters:
             raise _number_for_values(self.owner, "handle_unknown", numbers[0], target.name, target.kind)
 
     def of_each_key(self, selection: Selection, frame: Frame | Pieces) -> "list[Parameters]":
-        """Give the parameters of each key alone; they are checked if the key has parameters of its own."""
+        """Give the parameters of each key alone; if a key has other parameters than the encoder, they are checked."""
         if not self.differs_by_key:
             return [self] * len(selection.entries)
         statistics = value_of_each_key(self.keyed_parameter, self.by_key, self.statistic, selection, frame)
@@ -405,7 +405,7 @@ class Parameters:
         """Give the rule by which the sums of every key become encodings."""
         least, infrequent = float(self.min_count), self.infrequent
         scale = tuple(self.scale) if isinstance(self.scale, list) else self.scale
-        # Keys against which other keys are counted take a missing value for a category.
+        # Keys against which other keys are counted have missing values as a category.
         policies = [self.missing] * (len(selection.entries) - selection.others) + ["category"] * selection.others
         rules: list[EncodingRule] = []
         # Keys that are encoded in the same way share one rule.
@@ -466,7 +466,7 @@ class Parameters:
                 self.warn_of_blind_rows(number, plan)
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
-        """Warn that so many rows see no rows at all, unless their encodings may be NaN for other reasons."""
+        """Warn that this number of rows see no rows at all, unless their encodings may be NaN for other reasons."""
         asked_for = isinstance(plan, FoldPlan) and bool(plan.blind)
         if not asked_for and not self.has_nan_policy:
             why = (

@@ -1,4 +1,4 @@
-"""What all schemes share: the task of one key and one target, tables made from its sums, and output columns."""
+"""Objects that all schemes share: the task of one key and one target, tables of its sums, and output columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex, Columns, JointCodes
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.words.notices import warn
 
-# Tiles have at least so many rows, since each tile costs a few hundred calls of the array library.
+# The least number of rows of a tile, since each tile costs a few hundred calls of the array library.
 LEAST_ROWS = 1 << 10
 
 
@@ -49,9 +49,9 @@ class EncodingTask:
     sums : CategorySums, optional
         Sums over all rows, if they are known already; the rows may then have no codes.
     vocabulary : Vocabulary, optional
-        If values are text or dates: the distinct values, of which rows have the indices.
+        If values are text or dates: their distinct values; the rows hold indices of these.
     in_order : OtherRows, optional
-        The values behind `sums`, if they have been sorted already.
+        The sorted values of the rows in `sums`, if they have been sorted already.
     """
 
     ops: Ops
@@ -109,7 +109,7 @@ class EncodingTask:
     def fused_rule(self) -> FusedRule | None:
         """Describe the formula for backends that write the encoding of every row in one pass; None if they cannot.
 
-        They can do so for the formulas that they know, and for keys without levels.
+        A backend can do so for the formulas that it knows, and for keys without levels.
         """
         rule, blend = self.rule, self.rule.describe_fused()
         if blend is None or self.key.levels:
@@ -133,7 +133,7 @@ class EncodingTask:
 
 
 class Trained(NamedTuple):
-    """The results of training beside the encodings of the rows.
+    """The results of training, without the encodings of the rows.
 
     Parameters
     ----------
@@ -204,14 +204,14 @@ def look_up(
 
 
 def in_type(encodings: Floats, dtype: Any, ops: Ops) -> Array:
-    """Round encodings once to the type of the output, and warn about those that it cannot hold."""
+    """Round encodings once to the type of the output, and warn about encodings that it cannot hold."""
     rounded, lost = round_once(encodings, dtype, ops)
     warn_of_lost(lost, dtype)
     return rounded
 
 
 def round_once(encodings: Floats, dtype: Any, ops: Ops) -> tuple[Array, Any]:
-    """Round encodings once to a type, and count those that it cannot hold; all NaN get the same bits."""
+    """Round encodings once to a type, and count encodings that it cannot hold; all NaN get the same bits."""
     convert = devices.cuda().cast_encodings if device_of(ops) == "cuda" else ops.cast
     with np.errstate(over="ignore"):
         rounded = convert(encodings, dtype)
@@ -266,7 +266,7 @@ class OutputColumns:
         return self.matrix[:, start : self._filled]
 
     def add_indicators(self, unseen: Array | None, missing: Callable[[], Array]) -> None:
-        """Append the indicators of a key; `unseen` may be None, and `missing` is not called, if they are not wanted."""
+        """Append a key's indicators; if unwanted, `unseen` may be None, and `missing` is not called."""
         for name in self.indicators:
             flags = missing() if name == "missing" else unseen
             self._flags.append(flags.astype(self.matrix.dtype.name))  # type: ignore[union-attr]
@@ -376,7 +376,7 @@ def see_new_rows(sums: CategorySums, plan: FoldPlan, ops: Ops) -> CategorySums:
 
 
 def as_views(sums: CategorySums, plan: FoldPlan, ageing: Ageing, ops: Ops) -> tuple[CategorySums, FoldPlan]:
-    """Turn sums by fold of rows that lose weight into sums by view, and give the plan for these.
+    """Turn sums by fold of rows that lose weight into sums by view, and give a plan of these views.
 
     The last view is that of new rows.
     """
@@ -519,7 +519,7 @@ class Elapsed:
         distribution : Distribution, optional
             The dates that each view sees.
         encodings : EncodingTable, optional
-            Tells which categories are unseen in each view; None if this is given to `write` by row.
+            Tells which categories are unseen in each view; None if `write` is told this for each row.
         before : tuple of int
             Number of the key's targets before this one, and number of their encodings.
         """
@@ -533,7 +533,7 @@ class Elapsed:
     def write(self, rows: DatedRows, out: Array, unseen: Mask | None = None) -> None:
         """Write the seconds of the rows that see an earlier date to their column of `out` (rows, outputs).
 
-        All other rows, and rows that are `unseen`, keep the number that is there.  The host computes the seconds, so
+        All other rows, and rows that are `unseen`, keep their number in `out`.  The host computes the seconds, so
         that every backend has the same bits.
         """
         ops, fetch = rows.ops, rows.ops.to_host

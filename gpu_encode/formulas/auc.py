@@ -155,7 +155,7 @@ def read_positive(owner: str, labels: Any, backend: Ops) -> Array:
         shown = ", ".join(repr(name) for name in names[:3].tolist())
         raise ValueError(
             f"{owner} compares two classes: y must hold two labels, of which the larger is the positive one. Got "
-            f"{len(names)}: {shown}{', ...' if len(names) > 3 else ''}."
+            f"{len(names)}: {shown}{', ...' if len(names) > 3 else ''}, of n_samples={len(codes)}."
         )
     return backend.to_device(codes == 1)
 

@@ -56,7 +56,7 @@ class WithPriors(Statistic):
 
 
 class TargetRatios(WithPriors):
-    """(S + a * p) / (n + a), where `statistic` says what S sums over the rows of a category, and n is their weight.
+    """(S + a * p) / (n + a): S is a sum over a category's rows, chosen by `statistic`, and n the weight of the rows.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class CountRatios(WithPriors):
 
     @property
     def needs(self) -> Needs:
-        """The sums that are needed: a counter divides by those of the largest category."""
+        """The sums that are needed: a counter divides by the weight of the largest category."""
         return Needs(table=self.statistic == "counter")
 
     def check(self) -> None:

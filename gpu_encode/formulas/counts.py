@@ -1,4 +1,4 @@
-"""How often a category occurs."""
+"""The number of rows of a category, and its share."""
 
 from dataclasses import dataclass
 

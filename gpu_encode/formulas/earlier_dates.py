@@ -22,7 +22,7 @@ class EarlierDates:
     """The dates of each category in order, and which of them each view sees; on the host.
 
     A date is earlier than a row's date if at least one tick lies between them: rows of one moment do not see each
-    other, and no row sees itself, whatever the scheme.
+    other, and no row sees itself, under any scheme.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class EarlierDates:
             Categories; -1 is missing, -2 unknown.
         views : int array (rows,) or int
         dates : int array (rows,)
-            Index of each row's date among those compared; -1 for a row without a date.
+            Index of each row's date among the compared dates; -1 for a row without a date.
 
         Returns
         -------

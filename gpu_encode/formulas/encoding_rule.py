@@ -1,4 +1,4 @@
-"""From sums to encodings: the one module in which sums, statistic, prior and policies meet.
+"""From sums to encodings: the one module that joins sums, statistic, prior and policies.
 
 Every step serves two shapes: tables with a cell for each category and view, and tiles of rows (leave-one-out and
 ordered schemes), in which each row has sums of its own.  A view is the rows that one fold, or a new row, sees.
@@ -27,7 +27,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 
 Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None
-# Weights that are shares of one row sum to at most this number, even if each share was rounded.
+# Weights that are shares of one row sum to at most this number, even if each of them was rounded.
 LARGEST_SHARE = 1.0 + 2.0**-20
 # Number of categories of one view that are rounded at a time: rounding takes many times the memory of its results.
 LARGE_TILE = 1 << 18
@@ -35,7 +35,7 @@ LARGE_TILE = 1 << 18
 
 @dataclass(frozen=True)
 class EncodingRule:
-    """Everything that turns sums into encodings: a statistic, its prior, and the policies of the encoder.
+    """All rules that turn sums into encodings: a statistic, its prior, and the policies of the encoder.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class EncodingRule:
 
     @cached_property
     def needs(self) -> Needs:
-        """What the statistic needs from the sums and from the target."""
+        """The sums and targets that the statistic needs."""
         return self.statistic.needs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class EncodingRule:
         """Encode a category that no visible row has; if no row is visible at all, a prior that is a mean stays NaN."""
         if self.unseen is None:
             return self.scaled(prior)
-        # A number that the user gave is taken as it is, and not put on the scale.
+        # A number that the user gave is used without change, and not put on the scale.
         return np.full_like(prior, self.unseen) if self.prior is None else np.where(np.isnan(prior), prior, self.unseen)
 
     def encode_missing(self, prior: Floats) -> Floats:
@@ -146,7 +146,7 @@ class EncodingRule:
     def context(
         self, ops: Ops, total: Moments, categories: CategoryMoments | None = None, under_root: bool = True
     ) -> Context:
-        """Give what a statistic may know beside a category; `under_root` says that no level is above the category."""
+        """Give the data beyond a category's own moments; `under_root` says that no level is above the category."""
         return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
@@ -157,7 +157,7 @@ class EncodingRule:
         return CategoryMoments.of(statistic.of_each_category(moments), counted, statistic.category_weights(moments))
 
     def which_leaves_count(self, moments: Moments) -> Mask:
-        """Tell which rows of a table are categories that count; unknown never counts, missing if it is a category."""
+        """Tell which rows of a table are categories that count: never unknown; missing only if it is a category."""
         counted = self.which_count(moments)
         counted[-2] = False
         if self.missing != "category":
@@ -216,7 +216,7 @@ class SeenSums(NamedTuple):
         return Moments.concatenate(rule.moments(ops, tile.accumulators, tile.spec) for tile in tiles)
 
     def total(self) -> Moments:
-        """Round the sums over all rows that each view sees, whatever their category.
+        """Round the sums over all rows that each view sees, of all categories together.
 
         If the backend makes the table in one pass, the moments lie on the host.
         """
@@ -228,7 +228,8 @@ class SeenSums(NamedTuple):
     def total_and_leaf(self) -> tuple[Moments, Moments | None]:
         """Give `total()` and, if there are few categories, `moments()`: rounding both at once costs no more.
 
-        The second is None if there are many categories, since they would be copied, or if the backend may not need it.
+        The second result is None for many categories, since their sums would be copied, and if the backend may not need
+        it.
         """
         sums = self.sums
         if self.ops.fused is not None or sums.accumulators.size > self.ops.TILE:
@@ -297,7 +298,7 @@ class SeenSums(NamedTuple):
         return None if encoded is None else EncodingTable(*encoded)
 
     def population(self, total: Moments) -> PopulationMoments:
-        """Describe the visible rows of each view for a backend that computes encodings in one pass."""
+        """Describe all visible rows of each view, for a backend that computes encodings in one pass."""
         rule = self.rule
         prior = rule.find_prior(total, None)
         variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
@@ -307,7 +308,7 @@ class SeenSums(NamedTuple):
     def split_infrequent(self, total: Moments, leaf: Moments) -> tuple[Moments, Mask, Mask | None]:
         """Give the moments of each category, which categories count, and which are infrequent (None without a limit).
 
-        If the infrequent ones are one category together, its moments come last.
+        If infrequent categories share one encoding, their moments together come last.
         """
         rule, ops = self.rule, self.ops
         counted = rule.which_leaves_count(leaf)
@@ -332,9 +333,9 @@ class SeenSums(NamedTuple):
         return pool
 
     def _encode_levels(self, key: CategoryIndex, total: Moments, prior: Floats) -> tuple[list[Floats], Floats]:
-        """Encode the levels above the categories, from the top, and give the encoding of the level above each category.
+        """Encode the levels from the top down; give their encodings, and for each category that of the level above it.
 
-        `prior` holds the prior of all rows, for each category.
+        `prior` holds the prior of all rows, once for each category.
         """
         rule, ops, root = self.rule, self.ops, prior[-1]
         blocks: list[Floats] = []
@@ -373,7 +374,7 @@ def assemble(values: Floats, prior: Floats, counted: Mask, blocks: list[Floats],
 
 @dataclass(frozen=True)
 class VisibleMoments:
-    """What each row of a tile sees at one level: moments, their context, and whether the row has such a level."""
+    """Moments that the rows of a tile see at one level, their context, and whether each row has such a level."""
 
     moments: Moments
     context: Context
@@ -383,7 +384,7 @@ class VisibleMoments:
 def encode_tile(
     levels: Sequence[VisibleMoments], codes: NDArray[np.int32], root: Floats, rule: EncodingRule
 ) -> tuple[Floats, Mask]:
-    """Encode the rows of a tile, and tell whose category is unseen; `levels` go from the top down to the category."""
+    """Encode the rows of a tile, and tell which rows' categories are unseen; `levels` go from top to category."""
     mu = root
     for level in levels[:-1]:
         use = rule.which_count(level.moments) & level.has[:, None]
@@ -395,7 +396,7 @@ def encode_tile(
 def apply_policies(
     values: Floats, mu: Floats, root: Floats, leaf: VisibleMoments, codes: NDArray[np.int32], rule: EncodingRule
 ) -> tuple[Floats, Mask]:
-    """Apply the policies for unseen, unknown and missing categories; `mu` is the encoding of an unseen one."""
+    """Apply the policies for unseen, unknown and missing categories; `mu` is the encoding of an unseen category."""
     counted = rule.which_count(leaf.moments) & leaf.has[:, None]
     values = np.where(counted, rule.scaled(values), rule.encode_unseen(mu))
     values = np.where((codes == UNKNOWN)[:, None], rule.encode_unseen(root), values)
@@ -411,7 +412,7 @@ def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequ
     """
     for rule, per_target in zip(rules, sums, strict=True):
         for number, seen in enumerate(per_target):
-            # The sums have digits after the point if some weight has.
+            # The sums have digits after the point if some weight is a fraction.
             if rule.of_target(number).needs.sample_variances and seen.spec.layout.count.low < 0:
                 total = Moments.of(ops, seen.totals(ops).accumulators[0], seen.spec, Needs(squares=True))
                 # If all rows are equal, a single one included, the variance is 0 whatever the denominator.

@@ -21,12 +21,12 @@ MOST, FINEST = 2.0**53, 1 << 10
 
 @dataclass(eq=False, repr=False)
 class Evidence(Statistic):
-    """Weight of evidence: log(p / q), where p is the category's share of the rows with a label, and q that of others.
+    """Weight of evidence: log(p / q), where p is the category's share of the rows with a label, and q of other rows.
 
-    Let n be the number of the category's visible rows, s those of them with the label, N and S the same numbers for all
-    visible rows, and r the regularization.  Then p is ``(s + r) / (S + 2r)`` and q is ``((n - s) + r) / ((N - S) +
-    2r)``; n, s, N and S are exact sums of weights.  The error of the logarithm is at most 4 ulp or 2**-100, even if p
-    and q are nearly equal.
+    Let n be the number of the category's visible rows, and s the number of these rows that have the label; N and S are
+    the same two numbers for all visible rows, and r is the regularization.  Then p is ``(s + r) / (S + 2r)`` and q is
+    ``((n - s) + r) / ((N - S) + 2r)``; n, s, N and S are exact sums of weights.  The error of the logarithm is at most
+    4 ulp or 2**-100, even if p and q are nearly equal.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Factor(NamedTuple):
         return cls(high, shift(low, -exponent), exponent)
 
     def times(self, other: "Factor") -> tuple[Floats, Floats]:
-        """Give the rounded product, and the rest that rounding took from it."""
+        """Give the rounded product and its rounding error."""
         high = self.high * other.high
         return high, (self.high * other.low + self.low * other.high) - residual(high, self.high, other.high)
 
@@ -162,6 +162,6 @@ def are_exact(sums: Sequence[Floats], r: float) -> bool:
 
 
 def halves(rests: Floats) -> tuple[Floats, Floats]:
-    """Split rests into those of the totals and those of the others."""
+    """Split rounding errors into those of the totals and those of the others."""
     middle = rests.shape[-1] // 2
     return rests[..., :middle], rests[..., middle:]

@@ -24,7 +24,7 @@ OUTPUTS = ("ratio", "order")
 
 @dataclass(eq=False, repr=False)
 class GradientRatios(Statistic):
-    """G / (H + lambda), where G and H are a category's summed gradients and hessians; or the category's rank by it.
+    """G / (H + lambda), where G and H are a category's summed gradients and hessians; or the rank of this ratio.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class GradientRatios(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What it needs from the sums and the target: gradients and hessians; for ranks, all categories at once."""
+        """The sums that the statistic needs: gradients and hessians; for ranks, all categories at once."""
         return Needs(
             totals=True,
             table=self.output == "order",
@@ -86,7 +86,7 @@ class GradientRatios(Statistic):
     def encode_table(
         self, ops: "Ops", visible: Moments, counted: NDArray[np.bool_], total: Moments, of_classes: bool
     ) -> tuple[Floats, Floats]:
-        """Rank categories by rising ratio, equal ones in their order; others get the rank of the ratio of all rows."""
+        """Rank categories by rising ratio, equal ones in their order; all others get the rank of the prior's ratio."""
         ratio, present, total_ratio = map(ops.to_host, (self._ratio(visible), counted, self._ratio(total)))
         ranks, others = np.full(ratio.shape, np.nan), np.full(total_ratio.shape, np.nan)
         # Each fold ranks the sums that it sees, so that no row changes its own rank.

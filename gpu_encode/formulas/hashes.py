@@ -1,4 +1,4 @@
-"""What an encoder that hashes values keeps: its parameters, and nothing about rows."""
+"""The parameters of an encoder that hashes values; it keeps nothing about rows."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How far the mean of a category is from the mean of all rows, how much its rows differ, and how often it occurs."""
+"""The distance of a category's mean from the mean of all rows, the spread of its rows, and its share of the rows."""
 
 from dataclasses import dataclass, replace
 from typing import Any

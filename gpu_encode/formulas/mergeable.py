@@ -64,7 +64,7 @@ class MergeableStatistic(BaseEstimator):
         self.finish = finish
 
     def check(self) -> None:
-        """Raise ValueError if a parameter is not what it has to be."""
+        """Raise ValueError for a parameter that is not valid."""
         if not isinstance(self.name, str) or not self.name.isidentifier():
             raise nameless_statistic(self.name)
         listed = isinstance(self.terms, (list, tuple)) and len(self.terms) > 0

@@ -1,4 +1,4 @@
-"""What the user asked for: which categories get a column."""
+"""The user's rules: which categories get a column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

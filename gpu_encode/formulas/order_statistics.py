@@ -1,4 +1,4 @@
-"""Statistics that follow from how often each value occurs: quantiles, extremes, distinct values, shares, modes.
+"""Statistics that follow from the counts of the values: quantiles, extremes, distinct values, shares, modes.
 
 `OfViews` gives them for the rows that each view sees.  `OtherRows` leaves out each row in turn, and gives them for the
 other rows of its category, and for all other rows.  These follow from the row's category, value and weight, so they are
@@ -94,12 +94,12 @@ class InOrder(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Sorted(InOrder):
-    """Values of groups of rows, sorted within each group, and how often each occurs; statistics are (groups, views).
+    """Values of groups of rows, sorted within each group, and the count of each; statistics are (groups, views).
 
     Parameters
     ----------
     starts : int64 array (groups + 1,)
-        Index of each group's first value, and last the number of all values.
+        Index of each group's first value; the last element is the number of all values.
     values : float64 or int64 array (values,)
     counts : int64 array (values, views)
     """
@@ -120,7 +120,7 @@ class Sorted(InOrder):
 
     @classmethod
     def of_all(cls, distribution: Distribution) -> Self:
-        """Make one group of all rows, whatever their category."""
+        """Make one group of all rows, of all categories."""
         counts = add_counts(distribution.value, distribution.counts, len(distribution.values))
         return cls(np.array([0, len(counts)]), distribution.values, counts)
 
@@ -183,7 +183,7 @@ class OfViews:
 
     @classmethod
     def of(cls, distribution: Distribution, n_categories: int) -> Self:
-        """Put the values of each category in order, and those of all rows."""
+        """Sort the values of each category, and the values of all rows."""
         return cls(Sorted.by_category(distribution, n_categories), Sorted.of_all(distribution))
 
     def of_category(self, statistic: Any) -> Floats:
@@ -261,9 +261,9 @@ class LeftOut(InOrder):
     Parameters
     ----------
     group, index, copies : int64 arrays (kinds,)
-        The group, the index of the value in `groups`, and how many rows with it are left out.
+        The group, the index of the value in `groups`, and the number of rows with this value that are left out.
     owned : int64 array (kinds,)
-        How many rows of the group have the value.
+        Number of rows of the group that have the value.
     of_row : int32 array (rows,)
         Kind of each row.
     """
@@ -287,12 +287,12 @@ class LeftOut(InOrder):
 
     @cached_property
     def number(self) -> Integers:
-        """Rows that are left in each group."""
+        """Remaining rows of each group."""
         return self.undivided.groups.number[self.group, 0] - self.copies
 
     @cached_property
     def n_distinct(self) -> Integers:
-        """Distinct values that are left in each group."""
+        """Distinct values of the remaining rows of each group."""
         gone = (self.copies > 0) & (self.copies == self.owned)
         return self.undivided.groups.n_distinct[self.group, 0] - gone
 
@@ -301,7 +301,7 @@ class LeftOut(InOrder):
         return self.undivided.groups.is_empty()
 
     def at_rank(self, ranks: Integers) -> Floats:
-        """Give the value of the row with each rank among those left; ranks after the rows left out are shifted."""
+        """Give the value of the row with each rank among the remaining rows; ranks after left-out rows are shifted."""
         groups = self.undivided.groups
         running = groups.running[:, 0]
         rank = running[groups.starts[self.group]] + ranks
@@ -310,7 +310,7 @@ class LeftOut(InOrder):
         return groups.values[np.minimum(index, len(groups.values) - 1)].astype(np.float64)
 
     def mode(self) -> Floats:
-        """Give the most frequent value that is left; of equally frequent ones, the smallest."""
+        """Give the most frequent value of the remaining rows; of equally frequent ones, the smallest."""
         groups, (first, second) = self.undivided.groups, self.undivided.most_frequent
         first, second = first[self.group], second[self.group]
         left = groups.counts[first, 0] - self.copies
@@ -319,7 +319,7 @@ class LeftOut(InOrder):
         return groups.values[np.where(loses, second, first)].astype(np.float64)
 
     def n_above(self, threshold: Real) -> Integers:
-        """Count the rows that are left with values above a threshold."""
+        """Count the remaining rows with values above a threshold."""
         lost = np.where(is_above(self.undivided.groups.values[self.index], threshold), self.copies, 0)
         return self.undivided.n_above(threshold)[self.group] - lost
 
@@ -373,7 +373,7 @@ class OtherRows:
         Raises
         ------
         ValueError
-            If a row is not one of those that were counted.
+            If a row was not counted.
         """
         n_values = len(self.values)
         numbers = ops.to_host(numbers_of(ops, rows)).astype(self.values.dtype)

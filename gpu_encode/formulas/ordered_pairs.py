@@ -8,7 +8,7 @@ import numpy as np
 from cpu_fallback.types import Array, Layout, Rows, digit_window
 from gpu_encode.seam.ops import Ops
 
-# A sum of so many digits, before and after carries, stays below 2**63; so does twice the number of pairs of these rows.
+# A sum of this many digits, before and after carries, stays below 2**63; so does twice the number of pairs of rows.
 MOST_ROWS = 1 << 31
 DIGIT_BITS = 32
 MASK = np.int64(0xFFFFFFFF)
@@ -30,7 +30,7 @@ class PairCounter:
     positive, weight
         As given.
     positives, negatives : int
-        Number of rows of each kind; with weights, their sums, in units of a power of two.
+        Number of rows of each kind; with weights, the sums of the weights, in units of a power of two.
     """
 
     def __init__(self, ops: Ops, positive: Array, weight: Array | None = None) -> None:
@@ -52,7 +52,7 @@ class PairCounter:
 
     @property
     def pairs(self) -> int:
-        """Number of all pairs; with weights, the sum of their products."""
+        """Number of all pairs; with weights, the sum of the products of weights."""
         return self.positives * self.negatives
 
     def count(self, scores: Array) -> int:

@@ -24,10 +24,10 @@ NAN = float("nan")
 
 @dataclass(eq=False, repr=False)
 class Ranks(Statistic):
-    """Rank of a category among the categories with visible rows, or among all that were listed.
+    """Rank of a category among the categories with visible rows, or among all categories that were listed.
 
-    Infrequent categories are one category together.  It is the last if the order is "value"; in the other orders it has
-    their summed weight and their pooled mean.
+    Infrequent categories count as one category.  In the order "value" this category is the last; in the other orders it
+    has the summed weight and the pooled mean of the infrequent categories.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class Ranks(Statistic):
     max_categories : int, optional
         As in `gpu_encode.formulas.infrequent`.
     listed : bool, default=False
-        Whether categories without rows have a rank, too; by the target, they never have one of their own.
+        Whether categories without rows have a rank, too; in the order "target", they never have a rank of their own.
     dtype : str, default="float64"
         Type of the output, of floats or integers.
     place : int, default=0
-        Number of the column among the encoded ones: each column has random orders of its own.
+        Number of the column among the encoded columns: each column has random orders of its own.
     """
 
     needs = Needs(table=True)
@@ -89,7 +89,7 @@ class Ranks(Statistic):
         return [f"_draw{draw}" for draw in range(self.n_draws)] if self.n_draws > 1 else [""]
 
     def n_outputs(self, n_targets: int) -> int:
-        """Give one column for each target or class if they make the order, otherwise one for each draw."""
+        """Count the columns: one for each target or class if the order follows from these, else one for each draw."""
         return n_targets if self.order == "target" else self.n_draws
 
     def encode_table(
@@ -121,7 +121,7 @@ class Ranks(Statistic):
         return encodings, encodings
 
     def take_part(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which categories have a rank, given those with visible rows."""
+        """Tell which categories have a rank, from a mask of the categories with visible rows."""
         return present | (self.listed and self.order != "target")
 
     @property

@@ -1,11 +1,11 @@
-"""How count, mean and prior become an encoding: all smoothings of the library.
+"""From count, mean and prior to an encoding: all smoothings of the library.
 
 An encoding is ``lam * mean + (1 - lam) * prior``.  `mean` is the category's mean, and `prior` is that of all rows (or
 the parent's encoding in a hierarchy).  lam, in [0, 1], is the weight of the mean: ``own / (own + other)``, from the two
 weights that the classes here compute.
 
 If mean and prior have the same sign, an encoding lies within k ulp of the real number that the formula gives.  If their
-signs differ, so that they cancel, it lies within k ulp of the larger of the two terms.  Each class says its k.  A
+signs differ, so that they cancel, it lies within k ulp of the larger of the two terms.  Each class names its k.  A
 weight of less than 2**-1022 of the other weight may count for less, or for nothing.
 """
 
@@ -24,7 +24,7 @@ from gpu_encode.formulas.variance_components import VarianceComponents
 from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.words.errors.parameters import KnownKeywords, bad_option, check_number, check_option
 
-# What empirical Bayes needs: the variance of all targets, and for some of its forms that of the category means, too.
+# Empirical Bayes needs the variance of all targets; some of its forms also need the variance of the category means.
 OF_TARGETS, OF_MEANS = Needs(squares=True), Needs(squares=True, categories=True)
 
 
@@ -195,7 +195,7 @@ class EmpiricalBayes(Smoothing):
 
     @property
     def needs(self) -> Needs:
-        """What it needs from the sums and from the target."""
+        """The sums and targets that the smoothing needs."""
         return OF_TARGETS if self.tau == "total" and not self.pooled else OF_MEANS
 
     @property
@@ -351,7 +351,7 @@ def exact_prior(context: Context, prior: Floats) -> Ratio:
     return Ratio(number, Limbs.of_integers(np.ones_like(line[..., :1], np.int64)))
 
 
-# What a user gives as `smooth`.
+# Values of the parameter `smooth`.
 Smooth = Smoothing | float | Literal["auto"] | None
 
 

@@ -1,4 +1,4 @@
-"""How far the shares of categories have moved: the population stability index."""
+"""The distance between two distributions over categories: the population stability index."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a statistic is: numbers computed from the sums of a category's visible rows."""
+"""The base of all statistics: numbers computed from the sums of a category's visible rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What a statistic may know beside the category: the moments of all visible rows, and sums over categories.
+    """Data beyond a category's own moments: the moments of all visible rows, and sums over categories.
 
-    `categories` are there only if the statistic needs them.  `of_mean` says whether the prior is the mean of `total`;
+    `categories` is None unless the statistic needs it.  `of_mean` says whether the prior is the mean of `total`;
     `ops` is the backend.
     """
 
@@ -60,7 +60,7 @@ class Statistic(BaseEstimator):
 
     @property
     def needs(self) -> Needs:
-        """What it needs from the sums and from the target."""
+        """The sums and targets that the statistic needs."""
         return Needs()
 
     @property
@@ -75,7 +75,7 @@ class Statistic(BaseEstimator):
 
     @property
     def asked(self) -> str:
-        """The name in messages: that of the class, or of the encoder's parameter that asks for it."""
+        """The name in messages: the name of the class, or of the encoder's parameter that asks for the statistic."""
         return type(self).__name__ if self.asked_by is None else f"{self.asked_by}={getattr(self, self.asked_by)!r}"
 
     def of_key(self, number: int) -> "Statistic":
@@ -98,7 +98,7 @@ class Statistic(BaseEstimator):
         return values
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
-        """Raise ValueError for a kind of target that it cannot be computed from; `owner` is the encoder's name."""
+        """Raise ValueError for targets of a kind that does not suit the statistic; `owner` is the encoder's name."""
         for kind in kinds:
             if kind not in self.needs.target_kinds:
                 raise _target_of_another_kind(owner, kind, self.needs.target_kinds)
@@ -142,7 +142,7 @@ class Statistic(BaseEstimator):
         return np.zeros_like(total.n)
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Encode categories, or the category of each row, by their visible rows; any number if there are none.
+        """Encode categories, or the category of each row, by their visible rows; any number where no row is visible.
 
         `prior` is the encoding of all rows, or of the parent in a hierarchy.
         """

@@ -13,7 +13,7 @@ from gpu_encode.words.errors.parameters import nameless_statistic
 
 # Statistics that need more than a name.
 _WITH_NUMBER = '("quantile", q), ("share", t)'
-# Other libraries' names for some of them.
+# The names of some statistics in other libraries.
 _ALIASES = {"variance": "var", "skewness": "skew", "average": "mean", "stdev": "std", "unique": "nunique"}
 
 OF_LABELS = ("count", "sum", "mean", "var", "std", "sem")
@@ -81,7 +81,7 @@ def check_statistics(statistics: Any) -> None:
 
 
 def _unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
-    """Give the error for a statistic that does not exist; it names those that exist."""
+    """Give the error for a statistic that does not exist; it names the existing statistics."""
     word = str(found)
     near = [_ALIASES[word]] if word in _ALIASES else difflib.get_close_matches(word, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""

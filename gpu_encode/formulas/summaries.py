@@ -1,4 +1,4 @@
-"""The statistics of `StatisticEncoder`: those that follow from sums, and those that follow from sorted values."""
+"""The statistics of `StatisticEncoder`: some follow from sums, others from sorted values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,11 +34,11 @@ from gpu_encode.words.errors.tables import NO_NUMBERS
 from gpu_encode.words.errors.values import RowError
 
 OF_SQUARES = ("var", "std", "sem", "skew")
-# The parts of the cube of a smaller or larger number are not exact.
+# For numbers outside this range, the parts of the cube are not exact.
 LEAST_CUBED, LARGEST_CUBED = 1e-90, 1e100
 OWNER = "StatisticEncoder"
 
-# What a user may give as `statistics`: names, names with a number, functions, or lists of these by key and column.
+# Values of the parameter `statistics`: names, names with a number, functions, or lists of these by key and column.
 OneStatistic = str | tuple[str, float] | Callable[..., object]
 Statistics = Sequence[OneStatistic] | Mapping[Key, Mapping[Column, Sequence[OneStatistic]]]
 
@@ -58,11 +58,11 @@ class Summaries(Statistic):
     of_columns : bool, default=False
         Whether the targets are columns of X; if so, their names are part of every output name.
     pairs : list of list of list, optional
-        Statistics by key, then by target, if not all have the same; `statistics` then holds all that occur.
+        Statistics by key, then by target, if these differ; `statistics` then holds every statistic that occurs.
     entry : int, optional
         Number of the key, if there are `pairs`.
     summed : list, optional
-        All statistics that are computed from the sums of the target, if other keys have others than `statistics`.
+        All statistics that are computed from the sums of the target, if other keys have other statistics.
     """
 
     statistics: Any = ("mean",)
@@ -77,7 +77,7 @@ class Summaries(Statistic):
         return Summaries(**self.get_params(deep=False) | {"entry": number}) if self.pairs is not None else self
 
     def of_target(self, number: int) -> "Summaries":
-        """Give the statistics of one column of values: those of the key or, without a key, those of all keys."""
+        """Give the statistics of one column of values: the statistics of the key or, without a key, of all keys."""
         if self.pairs is None:
             return self
         summed = union_of([per_target[number] for per_target in self.pairs])
@@ -103,7 +103,7 @@ class Summaries(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What it needs from the sums and from the target: labels have neither order statistics nor cubes."""
+        """The sums and targets that the statistics need; for labels there are neither order statistics nor cubes."""
         summed = self._sums
         cubes = "skew" in summed
         # The value itself, the parts of its cube, and the terms of the user's statistics.
@@ -127,7 +127,7 @@ class Summaries(Statistic):
         if self.needs.cubes:
             numbers = ops.cast(values[0], np.float64)
             size = np.abs(numbers)
-            # Outside of this range, a cube, or the rest that rounding takes from it, does not fit float64.
+            # Outside this range, a cube, or the rounding error of a cube, does not fit float64.
             beyond = (size > LARGEST_CUBED) | ((size < LEAST_CUBED) & (size > 0))
             if present is not None:
                 beyond &= present != 0

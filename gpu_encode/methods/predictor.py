@@ -1,14 +1,16 @@
-"""What classifiers and regressors of `methods` share: how they read categories, and how scores become classes."""
+"""Bases of the classifiers and regressors of `methods`: how they read categories, and how scores become classes."""
 
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 
 from cpu_fallback.types import Array
 from gpu_encode.encoders.base import Encoder, accept_categories
 from gpu_encode.words.annotations import Table
+from gpu_encode.words.notices import warn
 
 
 class Predictor(BaseEstimator):
@@ -22,6 +24,11 @@ class Predictor(BaseEstimator):
             self.feature_names_in_ = encoder.feature_names_in_
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _warn_of_column(self, y: Any) -> None:
+        """Warn, in the words of scikit-learn, if y is a table of one column."""
+        if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
+            warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
 
     def __sklearn_tags__(self) -> Tags:
         return accept_categories(super().__sklearn_tags__())

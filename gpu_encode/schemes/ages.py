@@ -183,7 +183,7 @@ def folds_by_age(
     firsts, steps
         As `times_seen` gives them.
     begins, ends : int64 array (views,)
-        `begins` has the number of the first time of each view; from there, the view's rows count the ages of others.
+        `begins` has the number of the first time of each view; from it, the view's rows count the ages of other rows.
         `ends` has the number of the first time that they no longer see.  A view ends where the next begins; rows before
         the first view see all rows until the last time, as new rows do.
     """

@@ -59,7 +59,7 @@ FINEST_FRACTION = 100
 
 
 class Greedy(Scheme):
-    """Every row sees all rows, itself included.  It leaks the target into training encodings and warns of it.
+    """Every row sees all rows, itself included.  This leaks the target into training encodings; a warning says so.
 
     References
     ----------
@@ -112,8 +112,8 @@ class KFold(Scheme):
 
     - for a whole number that fits 64 bits, whether it is an integer, a boolean, a float or a decimal: 8 bytes in two's
       complement, the lowest first;
-    - for a date or a timestamp, in UTC if it has a time zone: the bytes of its number of microseconds since 1970; for a
-      time of day, since midnight; for a duration, in total; all this if the number is whole;
+    - for a date or a timestamp (in UTC if it has a time zone), a time of day or a duration: the bytes of its number of
+      microseconds since 1970, since midnight or in total, if this number is whole;
     - for any other number that a float of 64 bits holds exactly: the bytes of this float, the lowest first;
     - for text: its UTF-8; for bytes: the bytes themselves; for anything else: the bytes that `HashingEncoder` hashes.
 

@@ -1,4 +1,4 @@
-"""Schemes in which no two rows see the same rows: a row sees all others, or those before it."""
+"""Schemes in which no two rows see the same rows: a row sees all other rows, or the rows before it."""
 
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
@@ -28,7 +28,7 @@ from gpu_encode.words.errors.parameters import MOST_COLUMNS, bad_parameter, chec
 
 # An "auto" block has one more row for every ROWS_OF_BLOCK rows of the table, but at most MOST_IN_BLOCK.
 ROWS_OF_BLOCK, MOST_IN_BLOCK = 1000, 256
-# The last block may have a single row, and cycle walking may try as many ranks as a block has until it finds one there.
+# Cycle walking may try as many ranks as a block has until it finds one in the last block, which may have one row.
 LONGEST_BLOCK = 4096
 # The number of an order has 32 bits.
 MOST_ORDERS = 2**32 - 1

@@ -47,7 +47,7 @@ class Scheme(KnownKeywords, BaseEstimator):
         """Raise ValueError for parameters out of range."""
 
     def reads(self) -> list[tuple[Any, str]]:
-        """List the columns that the scheme reads, each with its role; None stands for groups given beside X."""
+        """List the columns that the scheme reads, each with its role; None stands for the argument `groups`."""
         return []
 
     @property
@@ -121,7 +121,7 @@ def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") 
 
 @dataclass(frozen=True)
 class Request:
-    """What a scheme may know about the rows.
+    """The facts about the rows that a scheme may use.
 
     Parameters
     ----------
@@ -222,11 +222,11 @@ class FoldPlan:
     blow_up : bool
         Every row gets one column per view of `new_rows`, in training too.
     fold_rule : FoldRule, optional
-        How rows find their folds, if row numbers are not enough; `assign` makes `folds` from it.
+        The rule by which rows find their folds, if row numbers are not enough; `assign` makes `folds` from it.
     blind : tuple of int
-        Folds whose rows get NaN, whatever their row of the matrix says.
+        Folds whose rows get NaN, even if the matrix says that they see rows.
     ageing : Ageing, optional
-        How rows lose weight; `assign` makes `weights` from it: a weight for each row, on the scale of its block.
+        The rule by which rows lose weight; `assign` makes `weights` from it: one for each row, on its block's scale.
     """
 
     folds: Folds
@@ -460,7 +460,7 @@ class RowsAtHand:
     earlier: NDArray[np.int64] | None = None
 
 
-# Fold numbers of at most so many rows fit the processor's fast caches.
+# Fold numbers of at most this number of rows fit the processor's fast caches.
 FEW_ROWS = 1 << 15
 
 

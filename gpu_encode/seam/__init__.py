@@ -1,1 +1,1 @@
-"""The seam between the library and its backends: what a backend must do, and which backend and device serve a call."""
+"""The seam between the library and its backends: the operations of a backend, and the choice of backend and device."""

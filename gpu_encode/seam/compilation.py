@@ -21,7 +21,7 @@ except ImportError:  # without file locks two processes may both compile, to the
 
 SETTING = kernel_folder.COMPILE_SETTING
 MODES = ("background", "now", "never")
-# Seconds between two looks of the child whether its parent still runs.
+# Seconds between two checks of the child whether its parent still runs.
 PATIENCE = 0.5
 # The child imports from the folders that its parent imports from, and not from the folder that it was started in.
 PROGRAM = (

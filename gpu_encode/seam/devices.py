@@ -36,7 +36,7 @@ LIMITS = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
 )
-# From so many rows of host data on, a GPU is faster.  This is an estimate, not measured on any GPU: a call there takes
+# From this number of rows of host data on, a GPU is faster.  This is an estimate, not measured on any GPU: a call takes
 # about three milliseconds to copy its rows and run its kernels, as a CPU does for half a million to a million rows.
 FEWEST_ROWS = 1_000_000
 # DLPack's number for CUDA memory.
@@ -186,7 +186,7 @@ def explain_memory() -> Iterator[None]:
 def available_bytes() -> int:
     """Give the bytes of host memory that this process may still take, by the system and by its group's limit."""
     limits = [UNKNOWN_MEMORY]
-    with contextlib.suppress(AttributeError, ValueError):  # Windows has no such question
+    with contextlib.suppress(AttributeError, ValueError):  # Windows cannot tell this
         limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2]
     with contextlib.suppress(OSError, ValueError, KeyError):
         limits = [read_counts(Path("/proc/meminfo"))["MemAvailable:"] << 10]
@@ -226,7 +226,7 @@ def use_allocator() -> Iterator[None]:
     """Allocate from RMM if the user has set a pool or another resource there, as cuDF does.
 
     cuDF makes CuPy use RMM when it is imported; this is for users who set a resource but do not import cuDF.  If the
-    user has set an allocator of CuPy, it stays.
+    user has set an allocator of CuPy, this allocator stays.
     """
     rmm = sys.modules["rmm"]
     if simulated() or not has_gpu():

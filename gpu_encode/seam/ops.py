@@ -40,12 +40,12 @@ from gpu_encode.words.errors.parameters import check_option
 COMPILED = "cpu_fallback.compiled"
 STRINGS = f"{COMPILED}.strings"
 
-# The limits in `compiled_serves`: numbers of rows at which two ways take the same time, by benchmarks/backends.py.
-#
-# | a call of the compiled backend, loaded, and of NumPy               | LOADED_ROWS  |
-# | loading numba and kernels (0.35 s), and NumPy for that many rows   | LOADING_ROWS |
-# | loading the kernels of text (0.05 s), and Arrow for that many      | LOADING_ROWS |
-# | compiling what a call needs (10 s), and NumPy for that many        | WAITING_ROWS |
+# The limits in `compiled_serves`: at each number of rows, two ways to serve a call take the same time.
+# benchmarks/backends.py measures them.
+# | a call of the compiled backend, once loaded; the same call of NumPy       | LOADED_ROWS  |
+# | loading numba and its kernels (0.35 s); NumPy's call on that many rows    | LOADING_ROWS |
+# | loading the kernels of text (0.05 s); Arrow's call on that many rows      | LOADING_ROWS |
+# | compiling the kernels of a call (10 s); NumPy's call on that many rows    | WAITING_ROWS |
 LOADED_ROWS = 100
 LOADING_ROWS = {COMPILED: 300_000, STRINGS: 100_000}
 WAITING_ROWS = 20_000_000
@@ -57,7 +57,7 @@ _rows_asked_for: dict[str, int] = {COMPILED: 0, STRINGS: 0}
 
 
 class Ops(Protocol):
-    """What a backend must do.  Arguments are positional; only `carry` and `out` are written to.
+    """The operations of every backend.  Arguments are positional; only `carry` and `out` are written to.
 
     Arrays are of the library `xp` and lie on the backend's device; `factorize`, `lookup`, `combine` and `to_device`
     take host arrays as well.  `TILE` is the number of rows whose intermediate results a backend should hold at a time.
@@ -118,8 +118,8 @@ class Ops(Protocol):
     def gather_numbers(self, table: Array, values: Array, categories: Array, out: Array, /) -> None:
         """Write table[code] (categories + 2, 1, outputs) of each number to `out` (rows, outputs).
 
-        A code is the index in sorted distinct `categories` of the same dtype, as `lookup` gives it; values that are not
-        there take the row before the last.
+        A code is the index in sorted distinct `categories` of the same dtype, as `lookup` gives it; a value that is not
+        among them takes the row before the last.
         """
 
     def visible(self, accumulators: Array, visibility: Array | None, /) -> Array:
@@ -151,8 +151,9 @@ class Ops(Protocol):
     def ordered(self, rows: Rows, ties: Array | None, layout: Layout, carry: Carry, /) -> Array:
         """Give the digits of the sums of each row's category before the row, in order: (rows, n_classes, layout.width).
 
-        `carry` holds the sums of all earlier rows and is updated, so that the next chunk can follow.  With `ties`
-        (numbers that do not decrease), rows of one tie do not see each other, even in different chunks.
+        `carry` holds the sums of all earlier rows and is updated, so that the next chunk can follow.  `ties` has a
+        number for each row, and these do not decrease; rows with one number do not see each other, even in different
+        chunks.
         """
 
     def sum_agreements(self, queries: Array, codes: Array, measures: Array, /) -> Array:
@@ -164,15 +165,15 @@ class Ops(Protocol):
 
 
 class FusedOps(Protocol):
-    """Passes that do at once what other backends do in several passes.
+    """Operations that take one pass over the rows where other backends take several.
 
     A backend may lack some of them.  Without `number_in_order`, objects are read one by one; without `descend_rows`,
     Python loops over the rows.  `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `score_conjunctions`,
     `seen_from` and `encodings_by_age` are replaced by array expressions.
 
-    The passes between sums and encodings serve the rules that `formulas.smoothing` names.  Array expressions define
-    them, and replace them in backends without them: `encoding_rule.SeenSums.table`, `leave_one_out.Evaluation` and
-    `fitting.ordered.SequentialScan`.
+    The passes between sums and encodings serve the rules that `formulas.smoothing` names.  They are defined by
+    array expressions, which backends without these passes use: `encoding_rule.SeenSums.table`,
+    `leave_one_out.Evaluation` and `fitting.ordered.SequentialScan`.
     """
 
     def encode_keys_by_fold(
@@ -187,8 +188,8 @@ class FusedOps(Protocol):
         """Write the training encodings of many keys by fold, and sum for each key the rows that new rows see.
 
         Its definition is `encode_categories` and `gather` for one key after the other.  The second result is the number
-        of encodings that the type of `out` cannot hold.  It gives None, and the caller has to write all encodings, if
-        the rounding of an encoding is so close that only its digits decide it.
+        of encodings that the type of `out` cannot hold.  If an encoding lies so close to the middle of two floats that
+        only its digits decide the rounding, the result is None, and the caller has to write all encodings.
         """
 
     def narrow_codes(self, columns: Sequence[Codes], sizes: Sequence[int], /) -> Any:
@@ -200,7 +201,7 @@ class FusedOps(Protocol):
     def sum_keys(self, keys: KeyColumns, rows: FoldedRows, /) -> list[KeyCounts]:
         """Sum the rows of many keys by fold and class: (categories + 2, folds * classes, layout.width) of each key.
 
-        What rows see of the folds is not read.  Its definition is `accumulate` for one key after the other.
+        Which folds a view sees is not read.  Its definition is `accumulate` for one key after the other.
         """
 
     def look_up_keys(self, keys: KeyColumns, tables: KeyTables, folds: Folds, step: int, out: KeyEncodings, /) -> Array:
@@ -232,9 +233,10 @@ class FusedOps(Protocol):
     def log_odds_moments(
         self, values: Array, offset: Array, weight: Array | None, bits: tuple[int, int], /
     ) -> tuple[Array, Array, Array]:
-        """Give z and h of rows at their log-odds, as integers of `bits` bits (first h's), and the log-likelihood.
+        """Give (y - p) / h and h = p (1 - p) of rows, with p from their log-odds, and the log-likelihood.
 
-        Its definition is `tuning.working_response.at_log_odds`.
+        The first is in integers of bits[1] bits; h is weighted, in integers of bits[0] bits.  The definition is
+        `tuning.working_response.at_log_odds`.
         """
 
     def conjunction_sums(
@@ -249,9 +251,9 @@ class FusedOps(Protocol):
     ) -> tuple[int, tuple[Array, Array], Array]:
         """Sum h and h * z of rows by fold and pair of codes, or by the first code if there is no second one.
 
-        `sizes` are the numbers of codes.  It gives the number of pairs with rows, the codes of the pairs that have
-        weight in several folds, in order, and their sums, int64 (folds, pairs, 2); there may be other pairs, whose sums
-        are 0.  Its definition is `tuning.steps.SharedSums.of` for joined codes.
+        `sizes` are the numbers of codes.  The results are the number of pairs with rows; the codes of the pairs that
+        have weight in several folds, in order; and their sums, int64 (folds, pairs, 2).  Other pairs with sums of 0 may
+        be among them.  Its definition is `tuning.steps.SharedSums.of` for joined codes.
         """
 
     def conjunction_gains(
@@ -267,10 +269,10 @@ class FusedOps(Protocol):
         """Give the effect of a conjunction on an additive model: gain, spread, freedom, sum of W by view (views, 4).
 
         Its definition is `tuning.steps.Steps.by_arrays`.  `own` are the sums of `conjunction_sums`.  `visibility`
-        (views, folds) tells which folds each view sees; a view's gain is that of the fold with its number.  `parts` are
-        the category of every column.  `ridge` is below 0 if the variance decides.  `numbers` are the units of W and S,
-        then powers of two for the binary positions of S, of the spread and of gains, then the longest step.  `steps`
-        (views, categories), which may be empty, are zeros and are overwritten.
+        (views, folds) tells which folds each view sees; the gain of a view is measured on the fold of the same number.
+        `parts` has the category of every column.  With a negative `ridge`, steps follow from the variance instead.
+        `numbers` are the units of W and S, then powers of two for the binary positions of S, the spread and the gains,
+        then the longest step.  `steps` (views, categories) is overwritten; it holds zeros before, and may be empty.
         """
 
     def score_conjunctions(
@@ -286,15 +288,15 @@ class FusedOps(Protocol):
 
         The first column of every key is the fold of the rows; all keys have the same number of other columns.  `absent`
         has for each column the code that stands for no category, or -1.  The last view sees all rows, and has no gain.
-        Only categories that have rows are counted.  Its definition is `conjunction_sums` and `conjunction_gains` of one
-        key after the other.
+        Only categories with rows are counted.  Its definition is `conjunction_sums` and `conjunction_gains` for one key
+        after the other.
         """
 
     def seen_from(self, sums: Array, spans: Array, factors: Array, /) -> Array:
         """Multiply sums (..., steps, classes, width) by a factor and a power of two for each step (steps, 2).
 
-        Each of the `spans` (sums, 4) is the range of a sum's columns in `sums`, and then the range of digits of its
-        product that the result keeps.  Its definition is `sums.decay.multiply_sums`.
+        Each line of `spans` (sums, 4) has the range of a sum's columns in `sums`, then the range of digits that the
+        result keeps of its product.  Its definition is `sums.decay.multiply_sums`.
         """
 
     def encode_categories(
@@ -313,8 +315,8 @@ class FusedOps(Protocol):
         `dtype` cannot hold.
 
         The priors are those of `population`, not of the rule.  With `LESS_ONE_ROW` there is one fold, and a view for
-        each class, which sees one row less of this class; if the class has no row, the encoding is 0.  It gives None
-        for sums that are too wide for it.
+        each class, which sees one row less of this class; if the class has no row, the encoding is 0.  If the sums are
+        too wide for this pass, the result is None.
         """
 
     def leave_one_out_encodings(
@@ -330,8 +332,8 @@ class FusedOps(Protocol):
         """Write the encoding of every row from all others.
 
         `accumulators` (categories + 2, n_classes, width) are the sums of all rows, `total` their sum over categories.
-        It gives the number of encodings that the type of `out` cannot hold.  It gives None, and the caller has to write
-        all encodings, if sums are too wide for it or if it cannot write to `out`.
+        The result is the number of encodings that the type of `out` cannot hold.  If the sums are too wide for this
+        pass, or if it cannot write to `out`, the result is None, and the caller has to write all encodings.
         """
 
     def ordered_encodings(
@@ -385,7 +387,7 @@ class DeferredCopy(Protocol):
 
 
 class DeviceOps(Ops, Protocol):
-    """What the backend of a GPU does beside the operations, with arrays and text in its memory.
+    """Operations that only the backend of a GPU has, with arrays and text in its memory.
 
     cuDF and other libraries work on the default stream, and callers may have chosen another one.
     """
@@ -406,21 +408,22 @@ class DeviceOps(Ops, Protocol):
         """
 
     def defer_copy(self, array: Array, /) -> DeferredCopy:
-        """Promise the copy of an array on the host."""
+        """Give a copy of an array on the host that is made when it is first needed."""
 
     def free_bytes(self) -> tuple[int, int]:
         """Give the free and the total bytes of its memory."""
 
     def index_numbers(self, values: Array, /) -> tuple[Array, Array]:
-        """Do as `factorize` for whole numbers; the codes may be `UnwrittenCodes`."""
+        """Give what `factorize` gives for whole numbers; the codes may be `UnwrittenCodes`."""
 
     def leading_eigenvectors(
         self, matrix: Any, squared: bool, wanted: int, start: Array, tol: float, /
     ) -> tuple[Array, Array] | None:
-        """Give the largest eigenvalues of a symmetric sparse matrix without negative ones, and their vectors.
+        """Give the largest eigenvalues of a symmetric sparse matrix without negative eigenvalues, and their vectors.
 
-        Matrix and result lie on the host.  `squared` means the product of the transpose and the matrix, which is never
-        made.  It gives None if the solver cannot be used, or if a residual over the largest eigenvalue is above `tol`.
+        Matrix and result lie on the host.  With `squared`, they are the eigenvalues of the transpose times the matrix;
+        this product is never computed.  The result is None if the solver cannot be used, or if a residual over the
+        largest eigenvalue is above `tol`.
         """
 
     def adopt(self, data: Any) -> Array:
@@ -505,8 +508,8 @@ def resolve(n_rows: int, device: str = "cpu") -> Ops:
 def compiled_serves(n_rows: int, module: str = COMPILED) -> bool:
     """Tell whether the compiled backend, or its kernels for text, serve a call on `n_rows` rows.
 
-    They do if they are faster than the alternative, the time to load them included.  If they are not compiled yet, this
-    starts to compile them in another process; only for very large calls it is faster to wait for them.
+    They do if they are faster than the alternative, the time to load them included.  If they are not compiled yet,
+    another process begins to compile them; only a very large call waits for it, since it is faster even so.
     """
     if n_rows < LOADED_ROWS:
         return False
@@ -514,7 +517,7 @@ def compiled_serves(n_rows: int, module: str = COMPILED) -> bool:
         _rows_asked_for[module] += n_rows
         if max(n_rows, _rows_asked_for[module] // TIMES_ASKED) < LOADING_ROWS[module]:
             return False
-    with LOADING:  # the first look loads what reads numba's version
+    with LOADING:  # the first call loads a module that reads numba's version
         ready = compilation.is_ready()
     if ready or (n_rows >= WAITING_ROWS and compilation.mode() != "never"):
         return True
@@ -523,7 +526,7 @@ def compiled_serves(n_rows: int, module: str = COMPILED) -> bool:
 
 
 def host(n_rows: int) -> Ops:
-    """Give the CPU's backend for a call on `n_rows` rows of host arrays, whatever backend the caller computes with."""
+    """Give the CPU's backend for a call on `n_rows` rows of host arrays, even if the caller computes with another."""
     if _forced and not _forced[-1].startswith("cuda"):
         name = _forced[-1]
     else:
@@ -539,7 +542,7 @@ def host_strings(n_rows: int, ops: Ops) -> HostStrings | None:
 
 
 def holding(array: Array) -> Ops:
-    """Give a backend for the device that holds an array, whatever backend the caller computes with."""
+    """Give a backend for the device that holds an array, also if the caller computes with another backend."""
     return host(len(array)) if isinstance(array, np.ndarray) else resolve(len(array), "cuda")
 
 
@@ -556,23 +559,23 @@ def memory_of(ops: Ops) -> str:
 
 
 def n_threads() -> int:
-    """Threads that large calls on the CPU run on."""
+    """Number of threads on which large calls on the CPU run."""
     threads: int = load(f"{COMPILED}.threads").threads()
     return threads
 
 
 def through(indices: Array, codes: Array, ops: Ops) -> Array:
-    """Give the index for each code, on the device of `ops`; `indices` lie on the host, and missing codes stay."""
+    """Give `indices[code]` for each code, on the device of `ops`; `indices` lie on the host, and -1 stays -1."""
     if np.array_equal(indices, np.arange(len(indices))):
         return codes
-    # The code of a missing value counts from the end of the table, which holds this code there.
+    # As an index, -1 means the last element of the table, which is -1.
     table: Array = ops.to_device(np.append(indices, np.int32(MISSING)).astype(np.int32))
     return table[codes]
 
 
 def put(array: Array, numbers: Array, values: Any) -> None:
     """Set the elements with these numbers, counted over all axes of the array."""
-    # CuPy's assignment to rows by number uses 32 bits, its `put` 64.
+    # CuPy's assignment to rows by number uses 32 bits for their positions, its `put` 64.
     array.put(numbers, values)
 
 
@@ -584,7 +587,7 @@ def tiles(n_rows: int, size: int) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def use_backend(name: str) -> Iterator[None]:
-    """Run every call inside the block on one backend, whatever the size and the device.
+    """Run every call inside the block on one backend, for any size of the data and any device.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def load(path: "str | PathLike[str]") -> Any:
             reader.check_all_used()
         except archive.UnreadableError as reason:
             raise ValueError(f"{printable(path)} {reason}") from None
-        except Exception as reason:  # what a damaged file makes its many readers raise has no common type
+        except Exception as reason:  # the errors of a damaged file's many readers have no common type
             said = one_line(reason).rstrip(".")
             if isinstance(reason, INTERNAL):
                 said = f"its parts do not fit together ({type(reason).__name__}: {said})"

@@ -27,11 +27,12 @@ DOCUMENT = "model.json"
 _COLUMN = "values"
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _FIRST_BYTES = b"PK\x03\x04"
-# While a file is read, it may take so many bytes of memory for each of its bytes; a small file may take the second
-# number of bytes.
+# The most bytes of memory that reading may take for each byte of a file; a small file may take the second number of
+# bytes in all.
 UNFOLDED = 8
 UNFOLDED_LEAST = 1 << 26
-# A member takes at least 300 bytes of the file, and its entry in the list of members a fifth of these.
+# At most a quarter of a file's bytes may be its list of members: a member takes at least 300 bytes of the file, and
+# its entry in the list a fifth of these.
 LISTED_SHARE = 4
 LISTED_LEAST = 1 << 17
 # Bytes that Python needs for an object, an array, a text and a number of JSON, and for each element of an object or
@@ -236,7 +237,7 @@ class Reader:
             raise foreign(f"it has no {DOCUMENT}")
         self._used = {DOCUMENT}
         self._texts: dict[str, Any] = {}
-        # What several keys have in common is made once, by its description.
+        # Objects that several keys share, by their descriptions: each is made once.
         self.shared: dict[str, Any] = {}
         self.spend(MEMBER_BYTES * len(self._sizes))
         self.document: dict[str, Any] = self._read_document()
@@ -258,11 +259,11 @@ class Reader:
         return json.loads(content, parse_constant=refuse_constant)
 
     def affords(self, n_bytes: int) -> bool:
-        """Tell whether the file may take so many more bytes of memory."""
+        """Tell whether the file may take `n_bytes` more bytes of memory."""
         return n_bytes <= self._left
 
     def spend(self, n_bytes: int) -> None:
-        """Count bytes of memory that the file is about to take; raise ValueError if it takes too many."""
+        """Count bytes of memory that the file is about to take; raise ValueError if these are too many."""
         if not self.affords(n_bytes):
             raise ValueError(f"it unfolds to more than {UNFOLDED} times its size")
         self._left -= n_bytes
@@ -311,7 +312,7 @@ def foreign(reason: str) -> UnreadableError:
 
 
 def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
-    """Give the size of each member; raise ValueError if a member is compressed or repeated, or if they do not fit."""
+    """Give the size of each member; raise ValueError if members are compressed, repeated or too large."""
     sizes = {member.filename: member.file_size for member in members}
     plain = all(
         member.compress_type == zipfile.ZIP_STORED and member.compress_size == member.file_size for member in members
@@ -324,7 +325,7 @@ def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
 def check_batches(content: Any, name: str) -> None:
     """Raise ValueError unless an Arrow stream is one record batch whose buffers are not compressed.
 
-    Arrow would decompress a buffer to whatever size it claims, without a check.
+    Arrow would decompress a buffer to any size that the file claims, without a check.
     """
     pieces = 0
     for message in pa.ipc.MessageReader.open_stream(content):

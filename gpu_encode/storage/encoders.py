@@ -48,7 +48,7 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
         "feature_names_in": None if names is None else [str(name) for name in names],
         "model": models.describe(getattr(encoder._model, "sums", None) or encoder._model, writer),
     }
-    # What was learned from all keys together, beside the sums.
+    # The results that were learned from all keys together, in addition to the sums.
     if (learned := getattr(encoder._model, "learned", None)) is not None:
         document["learned"] = {name: encode(value, writer) for name, value in learned.to_fields().items()}
     return document

@@ -41,7 +41,8 @@ RULE = {
 }
 MISSING_POLICIES = ("category", "prior", "nan", "error")
 DTYPES = ("float64", "float32")
-# Classes before this one have no output: a binary target has one, and drop="first" leaves one out.
+# By kind of target, the least and the largest number of first classes without an output: a binary target has one such,
+# and drop="first" makes one.
 FIRST_OUTPUTS = {"binary": (1, 1), "continuous": (0, 0), "multiclass": (0, 1), NO_TARGET: (1, 1)} | dict.fromkeys(
     (UNDECIDED, *LABELLED), (0, 0)
 )

@@ -38,7 +38,7 @@ CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for base in (schemes.Scheme, Statistic, Derived)
     for kind in concrete_classes(base)
-    if kind is not schemes.Splits  # holds rows
+    if kind is not schemes.Splits  # it holds row numbers
 }
 SCALAR_TYPES = {
     kind.__name__: kind
@@ -54,7 +54,7 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class UnwritableError(Exception):
-    """A value that no file can hold; the text says what it is."""
+    """A value that no file can hold; the text names the value."""
 
 
 def describe(given: dict[str, Any], writer: Writer, owner: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
@@ -239,7 +239,7 @@ def decode_object(document: dict[str, Any], reader: Reader) -> Any:
 
 
 def parameters_of(known: Any, described: dict[str, Any], reader: Reader) -> dict[str, Any]:
-    """Give the parameters of a class by their names, without those that could not be written."""
+    """Give the parameters of a class by their names, without parameters that could not be written."""
     described = {**getattr(known, "parameters_before", {}), **described}
     if sorted(described) != sorted(known._get_param_names()):
         raise ValueError(f"the parameters of {known.__name__} are {sorted(described)}")

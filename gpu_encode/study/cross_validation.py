@@ -17,7 +17,7 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.words.annotations import Splitter, Table, Vector
 
-# From an encoder and the X and y of training rows, gives the encoder that is fitted to them.
+# A function of an encoder and the X and y of training rows that gives the encoder to fit to these rows.
 Choose = Callable[[Encoder, Table, Table | None], Encoder]
 
 
@@ -29,7 +29,8 @@ class EncodedFold(NamedTuple):
     train, test : int64 array
         Rows outside the fold, and rows of the fold.
     encoded_train, encoded_test : table
-        Training encodings of the rows outside the fold, by the encoder's scheme; the fold's rows, encoded as new rows.
+        Training encodings of the rows outside the fold, by the encoder's scheme; encodings of the fold's rows as new
+        rows.
     encoder : Encoder
         Fitted to the rows outside the fold.
     """
@@ -51,7 +52,7 @@ def cross_val_transform(
     sample_weight: Vector | None = None,
     choose: Choose | None = None,
 ) -> Iterator[EncodedFold]:
-    """Encode for nested cross-validation: each outer fold by an encoder that has seen none of its rows.
+    """Encode for nested cross-validation: each outer fold is encoded by an encoder that has seen none of its rows.
 
     A model is trained on `encoded_train` and scored, or stopped early, on `encoded_test`: its score is then honest.
     If an encoder is fitted to all rows first, a model is scored on rows from which its encodings were learned.
@@ -73,7 +74,7 @@ def cross_val_transform(
         For the encoder.
     choose : callable, optional
         ``choose(encoder, X, y)`` gives the encoder that is fitted, from the training rows of a fold alone: for example
-        ``lambda encoder, X, y: tune(encoder, X, y).encoder``, one tuning an outer fold.
+        ``lambda encoder, X, y: tune(encoder, X, y).encoder``, which tunes once for each outer fold.
 
     Returns
     -------
@@ -83,9 +84,9 @@ def cross_val_transform(
     Raises
     ------
     TypeError
-        If `encoder` is none of this library, or X is several tables, or partitions of an engine.
+        If `encoder` is not an encoder of this library, or if X is several tables or partitions of an engine.
     ValueError
-        For bad input, for outer folds that scikit-learn refuses, and for a row that a split trains on and tests.
+        For bad input, for outer folds that scikit-learn refuses, and if a split both trains on a row and tests it.
 
     Notes
     -----

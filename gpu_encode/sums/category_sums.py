@@ -62,7 +62,7 @@ class CategorySums:
     added : int
         Number of rows added since the last carry.
     distribution : Distribution, optional
-        How often each value occurs in each category, if a statistic needs more than sums.
+        The number of rows of each value in each category, if a statistic needs more than sums.
     """
 
     accumulators: Integers
@@ -75,7 +75,7 @@ class CategorySums:
         """Sum rows by category, fold and class; `shape` has the numbers of all three."""
         layout, n_rows, (n_categories, n_folds, n_classes) = spec.layout, len(rows), shape
         of_sums = SumShape(*shape, layout)
-        # This counts the sums, and the encodings that are made from them.
+        # These are the bytes of the sums, and of the encodings that are made from them.
         check_room(ops, n_classes, 16 * (n_categories + 2) * n_folds * n_classes * layout.width)
 
         # Nearly all tables are one block, whose digits are carried only when it is saved or merged.
@@ -114,7 +114,7 @@ class CategorySums:
         return int(self.shape[1])
 
     def part(self, start: int, stop: int) -> "CategorySums":
-        """Give rows [start, stop) of the table, as sums without the rest."""
+        """Give rows [start, stop) of the table, without the distribution of values."""
         return replace(self, accumulators=self.accumulators[start:stop], distribution=None)
 
     def visible(self, ops: Ops, visibility: NDArray[np.int64] | None) -> "CategorySums":
@@ -128,7 +128,7 @@ class CategorySums:
         return replace(self, accumulators=ops.visible(self.accumulators, visibility), distribution=values)
 
     def sum_by_parent(self, ops: Ops, parent_of: NDArray[np.int32], n_parents: int) -> "CategorySums":
-        """Sum by parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
+        """Sum by parent category; categories without a parent (-1) are left out; unknown and missing keep rows."""
         order = np.argsort(parent_of, kind="stable")
         ends = np.searchsorted(parent_of[order], np.arange(n_parents + 1))
         # Integers wrap around, so differences of running sums are exact, however large the running sums are.
@@ -378,7 +378,7 @@ class CanonicalDigits:
     Parameters
     ----------
     tiles : list of Limbs
-        The tiles; each has the form that it would have alone.
+        The tiles, each in a canonical form of its own.
     window : Window
         The digit positions of all tiles together.
     """

@@ -1,4 +1,4 @@
-"""How often each value occurs in each category: exact counts that add up, from which order statistics follow."""
+"""Numbers of rows of each value in each category: exact counts that add up, from which order statistics follow."""
 
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -86,7 +86,7 @@ class Distribution:
         return (self.category.astype(np.int64) + BEFORE) * len(self.values) + self.value
 
     def visible(self, visibility: NDArray[np.int64] | None) -> "Distribution":
-        """Count the rows that each view sees: those of the folds f with visibility[view, f] = 1."""
+        """Count the rows that each view sees: the rows of the folds f with visibility[view, f] = 1."""
         return self if visibility is None else replace(self, counts=self.counts @ visibility.T)
 
     @classmethod

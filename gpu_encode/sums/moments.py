@@ -15,7 +15,7 @@ from gpu_encode.sums.category_sums import SumSpec
 
 
 class Needs(NamedTuple):
-    """What a statistic needs from the sums and from the target.
+    """The sums and targets that a statistic needs.
 
     Parameters
     ----------
@@ -26,11 +26,11 @@ class Needs(NamedTuple):
     sample_variances : bool
         Variances with the denominator N - 1; weights must then be numbers of rows.
     totals : bool
-        The sum of the target in each category, beside its mean.
+        The sum of the target in each category, in addition to its mean.
     totals_from_above : bool
         Whether the total of a class is the sum over this class and all classes that sort after it.
     digits : bool
-        The exact sums themselves, beside their rounded moments.
+        The exact sums themselves, in addition to their rounded moments.
     others : bool
         For each label, the weight of the rows with any other label, too.
     categories : bool
@@ -39,17 +39,17 @@ class Needs(NamedTuple):
         All categories at once.  Such a statistic does not work with leave-one-out and orders, where each row sees sums
         of its own.
     distribution : bool
-        How often each value occurs; unless it is for dates, such a statistic needs a table, too.
+        The number of rows of each value; unless it is for dates, such a statistic needs a table, too.
     dates : bool
         Whether the encoding of a row also depends on its own date; new rows must then have the column of dates.
     rows : bool
         Whether the encoding of an unseen category is NaN if there is no visible row at all.
     terms : int
-        How many numbers of each row are summed, the target itself included.
+        Number of terms that are summed for each row, the target itself included.
     joined_targets : bool
         Whether all targets together are the terms of one target.
     target_kinds : tuple of str
-        The kinds of targets that it can be computed from.
+        The kinds of targets from which the statistic can be computed.
     """
 
     sums: bool = True
@@ -76,7 +76,7 @@ COUNTS_AND_MEANS = Needs()
 
 @dataclass(frozen=True)
 class ExactSums:
-    """The sums that moments were rounded from.
+    """The sums from which moments were rounded.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Moments:
     others : float64 array (..., outputs)
         N - S of labels, exact and then rounded once; empty unless needed.
     rests : float64 array (..., 2 * outputs)
-        What rounding took from the totals, and then from the others; empty unless the others are needed.
+        The rounding errors of the totals, and then of the others; empty unless the others are needed.
     further : float64 array (..., terms - 1)
         S of each term but the first (the target itself), correctly rounded; empty if there is one term.
     third : Scaled (..., outputs)
@@ -274,7 +274,7 @@ def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
 
 @dataclass(frozen=True)
 class CategoryMoments:
-    """The number of categories that count, and exact sums over these of a number of each, such as its mean.
+    """The number of categories that count, and exact sums over these of one number each, such as the mean.
 
     Parameters
     ----------

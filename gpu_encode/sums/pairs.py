@@ -1,4 +1,4 @@
-"""How often two categories occur in the same row: exact sparse sums that add up, equal on every backend."""
+"""Numbers of rows that have two categories together: exact sparse sums that add up, equal on every backend."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
 from gpu_encode.tables.categories.keys import CategoryIndex, code_missing
 
-# Pairs are counted in a table of all possible pairs if there are not more of these than rows, or than this number.
+# Pairs are counted in a table of all possible pairs if these are not more than the rows, or not more than this number.
 FEW_CELLS = 1 << 16
 # Numbers of cells are int32, like codes.
 MOST_CELLS = (1 << 31) - 3
@@ -131,6 +131,6 @@ def weights_of(sums: CategorySums) -> Floats:
 
 
 def with_missing(of_categories: Array, key: CategoryIndex) -> Array:
-    """Leave out the rows of unknown values, and those of missing values if these are no category."""
+    """Leave out the rows of unknown values, and the rows of missing values if these are no category."""
     of_missing = of_categories[-1:] if key.has_missing else of_categories[:0]
     return np.concatenate([of_categories[: key.n_categories], of_missing])

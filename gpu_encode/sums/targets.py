@@ -1,4 +1,4 @@
-"""What is predicted: the kind of each target, its classes, and the numbers that are summed."""
+"""Targets of a prediction: the kind of each, its classes, and the numbers that are summed."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -47,7 +47,7 @@ MANY_CLASSES = 20
 MANY_ROWS = 100_000
 FEW_ROWS = 1_000
 WHOLE_LIMIT = 1 << 62
-# With weights up to this one, the sum of any number of rows is still a float.
+# With weights up to this one, the sum of any number of rows is still finite.
 LARGEST_WEIGHT = 1e290
 
 
@@ -68,7 +68,7 @@ class Target:
         Sorted class labels.
     present : bool array (rows,), optional
         True for rows that have a value, on the device of the backend; None: all rows have one.  Rows without a value
-        hold that of a neighbour.
+        hold the value of a neighbour.
     vocabulary : Vocabulary, optional
         Sorted values of a column of text or dates.
     """
@@ -82,7 +82,7 @@ class Target:
 
     @property
     def labels(self) -> Array:
-        """Class number of each row; rows without a value have one more class."""
+        """Class number of each row; rows without a value have the number after the last class."""
         return self.values if self.present is None else np.where(self.present, self.values, np.int32(self.n_classes))
 
     @property
@@ -143,7 +143,7 @@ def read(
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """One column of y, numbered at most once; `rows` has all rows if some lack a value, which `values` leaves out."""
+    """One column of y, numbered at most once; if rows lack a value, `values` leaves them out, `rows` has all rows."""
 
     ops: Ops
     values: Any
@@ -215,7 +215,7 @@ def infer_present(labels: Labels) -> str:
     if is_quantity(labels.ops, values):
         return "continuous"
     if not isinstance(values, np.ndarray) or (values.dtype.kind in "biu" and len(values) >= MANY_ROWS):
-        # The numbered labels give scikit-learn's answer faster; its warnings are for small data.
+        # Counting numbered labels gives scikit-learn's answer in less time; its own warnings are meant for small data.
         n_classes = len(labels.distinct[0])
         warn_of_many_classes(n_classes)
         return "binary" if n_classes <= 2 else "multiclass"
@@ -257,9 +257,9 @@ def is_number(value: Any) -> bool:
 
 
 def refuse_stray_text(labels: Array, codes: Array) -> None:
-    """Raise RowError if almost all labels are numbers, and fewer than 1 % of the rows have others.
+    """Raise RowError if almost all labels are numbers, and fewer than 1 % of the rows have other labels.
 
-    These are probably numbers with typing errors, which would make every number a class.
+    Those labels are probably numbers with typing errors; with them, every number would be a class.
     """
     strays = find_strays(labels)
     if strays.all() or not strays.any():
@@ -284,7 +284,7 @@ def find_strays(labels: Array) -> Array:
 def refuse_text(values: Any) -> None:
     """Raise RowError for the first value that is not a number."""
     if isinstance(values, NumberedLabels):
-        # A device numbers only labels that are not numbers; if none is plainly text, the first one is named.
+        # On a device, only labels that are not numbers get codes; if none is plainly text, the error names the first.
         label = next((number for number, label in enumerate(values.labels) if not is_number(label)), 0)
         raise text_as_quantity(values.labels[label], int((values.codes == label).argmax()))
     row = next((row for row, value in enumerate(values) if not is_number(value)), 0)
@@ -331,7 +331,7 @@ def warn_of_rare_classes(counts: Array, n_splits: int) -> None:
 
 
 def check_numbers(values: Array) -> None:
-    """Raise ValueError for NaN or infinity; it says how many there are and in which row the first is."""
+    """Raise ValueError for NaN or infinity, with the number of such rows and the first of them."""
     check_real("y", values)
     if values.dtype.kind != "f" or sum_is_finite(values) or bool(np.isfinite(values).all()):
         return
@@ -428,7 +428,7 @@ def as_numbers(ops: Ops, values: Array) -> Array:
         refuse_text(values)
         raise
     if numbers is not values:
-        # A number of another type may become infinite in this type; unchanged numbers are checked already.
+        # Conversion to this type may make a number infinite; numbers that were not converted are checked already.
         check_numbers(numbers)
     return numbers
 
@@ -441,7 +441,7 @@ def as_doubles(ops: Ops, values: Array) -> Array:
 def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
     """Check weights, and give them as float64, or as int64 if all are whole (the same sums take fewer digits).
 
-    They stay on their device.  If these are all rows, some weight must not be zero.
+    They stay on their device.  With `all_rows`, some weight must be above zero.
     """
     if not isinstance(weight, np.ndarray) and weight.dtype.kind == "f":
         weight = ops.cast(weight, np.float64)
@@ -515,7 +515,7 @@ class Termwise:
         self._ops = ops
 
     def __getattr__(self, name: str) -> Any:
-        # The other backend does all that takes no rows; mypy cannot see this, so a test compares with the protocol.
+        # The other backend does the operations that take no rows; mypy cannot see this, so a test reads the protocol.
         return getattr(self._ops, name)
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -63,7 +63,7 @@ def kept() -> Iterator[list[tuple[str, type[Warning]]]]:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first caller outside of the library and of scikit-learn, whose pipelines call it through joblib."""
+    """Warn at the first caller outside of the library and of scikit-learn, whose pipelines use joblib."""
     message = printable(message)
     messages = _KEPT.get()
     if messages is not None:

@@ -1,4 +1,4 @@
-"""Take the steps that are asked for: see `studies.billion`."""
+"""Run the requested steps: see `studies.billion`."""
 
 import argparse
 import shutil
@@ -17,15 +17,16 @@ from studies.billion.encoding import Document, ask
 from studies.billion.verification import verify
 
 LIMIT = 2 << 30
-# Bytes of a row on disk, encodings included, with room to spare.
+# Bytes of a row on disk, including its encodings, with some reserve.
 ROW_ON_DISK = 48
 PARAMETERS = ("rows", "seed", "threads", "memory_limit", "dtype")
 PACKAGES = ("gpu-encode", "numpy", "numba", "pyarrow", "scikit-learn")
 NOTES = """
-Chunks are read ahead in one thread and written behind in another, so "reading" and "writing" run beside the other
-stages, which are those of the main thread; "waiting" is what that one waited for them. The share of bare reading is the
-time that pyarrow alone takes for the same passes (once the target and twice all columns) in the time of the run; then
-with writing the encodings as they are. Files that were read lately may lie in the system's memory, for both.
+Chunks are read ahead in one thread and written behind in another, so "reading" and "writing" run at the same time as
+the other stages, which are those of the main thread; "waiting" is the time that the main thread waits for them. The
+share of bare reading is the time that pyarrow alone takes for the same passes (once the target and twice all columns),
+divided by the time of the run; the second share includes writing the encodings unchanged. In both cases, files that
+were read before may be in the system's memory.
 """.strip()
 
 
@@ -52,7 +53,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 class Files(NamedTuple):
-    """Where rows, encodings and the model lie."""
+    """Paths of rows, encodings and model."""
 
     rows: Path
     encodings: Path
@@ -60,27 +61,27 @@ class Files(NamedTuple):
 
 
 def files_of(options: argparse.Namespace) -> Files:
-    """Give the paths in the folder that is asked for."""
+    """Give the paths in the folder that the user names."""
     folder: Path = options.folder.resolve()
     return Files(folder / "rows", folder / "encodings", folder / "encoder.model")
 
 
 def rows_of(options: argparse.Namespace) -> Rows:
-    """Give what all rows are: at least two files, of at most ten row groups."""
+    """Describe all rows: at least two files, with at most ten row groups each."""
     group_rows = options.group_rows or max(1, min(1_000_000, options.rows // 8))
     groups = -(-options.rows // group_rows)
     return Rows(options.rows, group_rows, max(1, min(10, groups // 2)), options.seed)
 
 
 def forget_later(step: Step) -> None:
-    """Forget what steps found of other rows or encodings."""
+    """Forget the results of steps on other rows or encodings."""
     names = list(STEPS)
     for later in names[names.index(step.name) + 1 :]:
         step.report.steps.pop(later, None)
 
 
 def write_rows(step: Step) -> None:
-    """Write the rows that are not there."""
+    """Write the rows that do not exist yet."""
     begun, folder = time.perf_counter(), files_of(step.options).rows
     written = generate(rows_of(step.options), folder, step.options.threads)
     if written:
@@ -90,7 +91,7 @@ def write_rows(step: Step) -> None:
 
 
 def encode_rows(step: Step) -> None:
-    """Encode them in a process of its own, whose memory is watched."""
+    """Encode the rows in a process of its own, whose memory is measured."""
     options, files = step.options, files_of(step.options)
     forget_later(step)
     shutil.rmtree(files.encodings, ignore_errors=True)
@@ -105,7 +106,7 @@ def encode_rows(step: Step) -> None:
     for name, seconds in stages.items():
         step.row("stages", **{"stage": name, "seconds": seconds, "ns a row": 1e9 * seconds / options.rows})
     step.note(NOTES)
-    # Only Linux tells.
+    # Only Linux reports the peak.
     peak = answer["most resident memory, bytes"] or 0
     if peak >= LIMIT:
         step.fail(f"resident memory of {peak:,} bytes at its peak; less than {LIMIT:,} is wanted")
@@ -120,7 +121,7 @@ def verify_rows(step: Step) -> None:
 
 
 def read_and_write(step: Step) -> None:
-    """Have pyarrow alone read the rows, and write their encodings again."""
+    """Let pyarrow alone read the rows, and write their encodings again."""
     options, files, rows = step.options, files_of(step.options), rows_of(step.options)
     count = -(-options.bare_rows // (rows.group_rows * rows.groups_per_file))
     question: Document = {"work": "bare", "target": TARGET, "compression": COMPRESSION}
@@ -142,7 +143,7 @@ STEPS = {"generate": write_rows, "encode": encode_rows, "verify": verify_rows, "
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; 1 if anything was wrong, 2 if it cannot run here."""
+    """Run it; return 1 if anything was wrong, 2 if it cannot run here."""
     options = parse(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
     free, needed = shutil.disk_usage(options.folder).free, options.rows * ROW_ON_DISK

@@ -1,6 +1,6 @@
-"""What a row's fold and encoding are, restated from the documentation: nothing of gpu_encode is imported here.
+"""The fold and the encoding of a row, written again from the documentation; nothing of gpu_encode is imported.
 
-The fold of a row is as `cpu_fallback.row_numbers.FoldPattern` describes it: rows form blocks of K * T rows
+The docstring of `cpu_fallback.row_numbers.FoldPattern` describes the fold of a row: rows form blocks of K * T rows
 (T = 1, 2, 4, ... 1024, then always 1024); in a block, the rows t, t + T, t + 2T, ... share one map
 j -> (a * j + c) mod K, a coprime to K.  The encoding of a row is (s + m * mu) / (n + m), rounded once, with the
 sums of all folds but its own: mu the mean of all their rows, s the sum of their n rows of its category.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 WORD = (1 << 64) - 1
 BLOCK_KEY, STRIDE_KEY = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
 LONGEST = 1024
-# Which stream of random numbers K-fold takes from a seed.
+# The number of the random stream that K-fold takes from a seed.
 KFOLD = 1
 
 
@@ -32,12 +32,12 @@ def mix_one(word: int) -> int:
 
 
 def seed_of(random_state: int) -> int:
-    """Give the key of a user's seed."""
+    """Give the key for a user's seed."""
     return mix_one(random_state & WORD ^ KFOLD * BLOCK_KEY & WORD)
 
 
 def block_of(row: int, n_folds: int) -> tuple[int, int, int]:
-    """Number of a row's block, its first row, and its T."""
+    """Give the number of a row's block, the first row of the block, and its T."""
     first, stride, number = 0, 1, 0
     while stride < LONGEST and row >= first + n_folds * stride:
         first, stride, number = first + n_folds * stride, 2 * stride, number + 1
@@ -46,7 +46,7 @@ def block_of(row: int, n_folds: int) -> tuple[int, int, int]:
 
 
 def block_folds(block: int, stride: int, n_folds: int, seed: int) -> NDArray[np.int8]:
-    """Folds of all rows of a block, from the map of each of its t."""
+    """Give the folds of all rows of a block, from the map of each t."""
     own = np.uint64(mix_one(seed + block * BLOCK_KEY))
     words = mix(own + np.arange(stride, dtype=np.uint64) * np.uint64(STRIDE_KEY))
     units = np.array([a for a in range(1, n_folds + 1) if gcd(a, n_folds) == 1])
@@ -57,7 +57,7 @@ def block_folds(block: int, stride: int, n_folds: int, seed: int) -> NDArray[np.
 
 
 def folds_of(start: int, stop: int, n_folds: int, seed: int) -> NDArray[np.int8]:
-    """Folds of the rows [start, stop)."""
+    """Give the folds of the rows [start, stop)."""
     folds, row = [np.zeros(0, np.int8)], start
     while row < stop:
         block, first, stride = block_of(row, n_folds)
@@ -67,6 +67,6 @@ def folds_of(start: int, stop: int, n_folds: int, seed: int) -> NDArray[np.int8]
 
 
 def encoding_of(n: int, s: int, rows: int, total: int, m: int) -> float:
-    """Encoding of a category: n rows of it sum to s, all visible rows, `rows` of them, to `total`."""
+    """Give the encoding of a category: its n rows sum to s, and all visible rows (`rows` of them) sum to `total`."""
     prior = Fraction(total, rows)
     return float((s + m * prior) / (n + m)) if n else float(prior)

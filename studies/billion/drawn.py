@@ -1,4 +1,4 @@
-"""The rows: each row group is a function of the seed and its number alone, in whole numbers only; and their files."""
+"""The rows and their files: each row group is a function of the seed and its number, in whole numbers only."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -27,14 +27,14 @@ SCHEMA = pa.schema(
 COMPRESSION = "snappy"
 LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
 SPREAD = 0x9E3779B97F4A7C15
-# Customers that occur once are numbered from here; those of the law lie below 2^40.
+# Numbers of customers that occur once begin here; other customers have numbers below 2^40.
 SINGLE_CUSTOMERS = 1 << 41
 
 
 def zipf(random: np.random.Generator, most: int, size: int) -> Whole:
-    """Draw ranks 1 to `most` with shares of 1/rank, exactly: an octave, a number in it, and rejection.
+    """Draw ranks 1 to `most` with shares of exactly 1/rank: draw an octave and a number in it, and reject some.
 
-    No logarithm decides, which other processors would round otherwise.
+    No logarithm is used, since processors may round it differently.
     """
     batches = [np.zeros(0, np.uint64)]
     octaves = np.uint64(most.bit_length())
@@ -48,7 +48,7 @@ def zipf(random: np.random.Generator, most: int, size: int) -> Whole:
 
 
 def scatter(ranks: Whole) -> Whole:
-    """Numbers below 2^40 for the ranks of customers, a different one for each, in no order."""
+    """Give numbers below 2^40 for the ranks of customers, a different one for each rank, in no order."""
     return (ranks.astype(np.uint64) * np.uint64(SPREAD) >> np.uint64(24)).astype(np.int64)
 
 
@@ -72,21 +72,21 @@ class Rows:
 
     @property
     def n_groups(self) -> int:
-        """Row groups."""
+        """Number of row groups."""
         return -(-self.n_rows // self.group_rows)
 
     @property
     def n_files(self) -> int:
-        """Files."""
+        """Number of files."""
         return -(-self.n_groups // self.groups_per_file)
 
     def groups_of(self, file: int) -> range:
-        """Numbers of the row groups of a file."""
+        """Give the numbers of the row groups of a file."""
         return range(file * self.groups_per_file, min((file + 1) * self.groups_per_file, self.n_groups))
 
     @cached_property
     def products(self) -> Any:
-        """Names of products by rank, of 8 to 16 characters: letters that are drawn, then the rank in five digits."""
+        """Names of products by rank, with 8 to 16 characters: random letters, then the rank in five digits."""
         random = np.random.default_rng([self.seed, 1])
         count = CATEGORIES["product"] + 1
         letters = LETTERS[random.integers(0, len(LETTERS), (count, 11))]
@@ -96,13 +96,13 @@ class Rows:
 
     @cached_property
     def leanings(self) -> dict[str, Whole]:
-        """How much each category adds to the chance of a return, in parts of 65,536; together less than all."""
+        """The amount that each category adds to the chance of a return, in parts of 65,536; together less than all."""
         random = np.random.default_rng([self.seed, 2])
         most = {"customer": 25_000, "product": 20_000, "channel": 15_000}
         return {name: random.integers(0, most[name], CATEGORIES[name] + 1, np.uint32) for name in KEYS}
 
     def group(self, number: int) -> Any:
-        """Draw a row group; one customer and one product in it occur nowhere else."""
+        """Draw a row group; it has one customer and one product that occur in no other row."""
         random = np.random.default_rng([self.seed, 3, number])
         size = min(self.group_rows, self.n_rows - number * self.group_rows)
         ranks = {name: zipf(random, CATEGORIES[name], size) for name in KEYS}
@@ -119,12 +119,12 @@ class Rows:
         return pa.table(columns, schema=SCHEMA)
 
     def single_product(self, number: int) -> str:
-        """Name of the product that occurs once, in a row group."""
+        """Give the name of the product that occurs once, in this row group."""
         return f"once-{number:08d}"
 
 
 def generate(rows: Rows, folder: Path, threads: int) -> int:
-    """Write all files that are not there yet, and give how many these were."""
+    """Write all files that do not exist yet, and give their number."""
     folder.mkdir(parents=True, exist_ok=True)
     note, described = folder.parent / "rows.json", asdict(rows)
     if not note.exists() or json.loads(note.read_text()) != described:
@@ -141,7 +141,7 @@ def generate(rows: Rows, folder: Path, threads: int) -> int:
 
 
 def write_file(rows: Rows, file: int, path: Path) -> Path:
-    """Write a file, under its name only when it is whole."""
+    """Write a file, which gets its name only when it is complete."""
     partial = path.with_suffix(".partial")
     # Without Arrow's own schema, text that was written as a dictionary is read as text.
     with pyarrow.parquet.ParquetWriter(partial, SCHEMA, compression=COMPRESSION, store_schema=False) as writer:

@@ -1,4 +1,4 @@
-"""The process that is measured: `encode_dataset`, or pyarrow alone, and nothing beside it."""
+"""The measured process, which runs only `encode_dataset`, or only pyarrow."""
 
 import json
 import os
@@ -21,7 +21,7 @@ Document = dict[str, Any]
 
 
 def ask(question: Document, threads: int) -> Document:
-    """Have a process of its own do `question["work"]`, with as many processors as threads."""
+    """Let a new process do `question["work"]`, with as many processors as threads."""
     environment = machine.environment(NUMBA_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
     text, command = json.dumps(question | {"threads": threads}), [sys.executable, "-m", "studies.billion.encoding"]
     done = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, env=environment, check=False)
@@ -39,7 +39,7 @@ def make_encoder(columns: Iterable[str], dtype: str) -> Any:
 
 
 def encode(asked: Document) -> Document:
-    """Encode, save the model, and say what it took."""
+    """Encode, save the model, and report time and memory."""
     begun, processor = time.perf_counter(), time.process_time()
     from gpu_encode import encode_dataset
 
@@ -62,7 +62,7 @@ def encode(asked: Document) -> Document:
 
 
 def read_and_write(asked: Document) -> Document:
-    """Seconds of pyarrow alone for a row: to read the target, to read all columns, and to write the encodings."""
+    """Give the seconds a row of pyarrow alone: to read the target, to read all columns, and to write the encodings."""
     figures: Document = {}
     for name, columns in (("read the target", [asked["target"]]), ("read all columns", None)):
         begun, rows = time.perf_counter(), 0
@@ -81,7 +81,7 @@ def read_and_write(asked: Document) -> Document:
 
 
 def main() -> None:
-    """Answer what is asked, on as many processors as is said."""
+    """Answer the question, on the requested number of processors."""
     asked: Document = json.loads(sys.stdin.read())
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked["threads"]])

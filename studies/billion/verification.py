@@ -1,4 +1,4 @@
-"""Every row of a sample of categories, its encoding compared with the definition bit for bit, and the target."""
+"""Verification: the encoding of every row of some categories is compared bit for bit with the definition."""
 
 import time
 from collections.abc import Iterator
@@ -21,19 +21,19 @@ N_RANDOM_ROWS = 200
 
 @dataclass
 class Sample:
-    """Chosen categories of a key, and what is counted of them: rows of the target 0 and of 1, by category and fold."""
+    """Chosen categories of a key, and their counts: rows with target 0 and with target 1, by category and fold."""
 
     name: str
     values: Any
     counts: Whole
 
     def indices(self, table: Any) -> Whole:
-        """Place of each row's category among those chosen; -1 of others."""
+        """Give the index of each row's category among the chosen ones; -1 for other categories."""
         indices = pc.fill_null(pc.index_in(table[self.name], value_set=self.values), -1)
         return np.asarray(indices.to_numpy(zero_copy_only=False))
 
     def expect(self, everything: Whole, dtype: str) -> tuple[Whole, Whole]:
-        """Encodings by category and fold, and of new rows, from counts of all rows, in whole numbers of Python."""
+        """Compute encodings by category and fold, and of new rows, from counts of all rows, in Python's integers."""
         training, new = np.empty((len(self.values), N_FOLDS), dtype), np.empty(len(self.values), dtype)
         totals = everything.sum(axis=1), everything[:, 1]
         for number, own in enumerate(self.counts):
@@ -54,7 +54,7 @@ class File(NamedTuple):
 
 
 def read_files(rows: Rows, source: list[Path], doing: str) -> Iterator[File]:
-    """Read the source, file by file."""
+    """Read the files of the source one by one."""
     for number, path in enumerate(source):
         first, table = number * rows.group_rows * rows.groups_per_file, pyarrow.parquet.read_table(path)
         yield File(first, table, definition.folds_of(first, first + len(table), N_FOLDS, SEED))
@@ -62,7 +62,7 @@ def read_files(rows: Rows, source: list[Path], doing: str) -> Iterator[File]:
 
 
 def choose(rows: Rows, source: list[Path]) -> list[Sample]:
-    """Choose categories: frequent, infrequent, seen once, and those of rows drawn at random."""
+    """Choose categories: frequent ones, rare ones, some with one row, and those of random rows."""
     random = np.random.default_rng([rows.seed, 4])
     groups, seen = np.unique([0, rows.n_groups // 2, rows.n_groups - 1]), []
     for path in (source[0], source[len(source) // 2], source[-1]):
@@ -83,7 +83,7 @@ def choose(rows: Rows, source: list[Path]) -> list[Sample]:
 
 
 def count(rows: Rows, source: list[Path], samples: list[Sample]) -> Whole:
-    """Count all rows by fold and target, and those of the chosen categories; gives the former."""
+    """Count all rows by fold and target, and the rows of the chosen categories; give the counts of all rows."""
     everything = np.zeros((N_FOLDS, 2), np.int64)
     for file in read_files(rows, source, "counted"):
         cell = 2 * file.folds.astype(np.int64) + file.table[TARGET].to_numpy()
@@ -96,7 +96,7 @@ def count(rows: Rows, source: list[Path], samples: list[Sample]) -> Whole:
 
 
 def compare(file: File, given: Any, samples: list[Sample], tables: tuple[Whole, ...]) -> tuple[int, list[str]]:
-    """Compare every row of the chosen categories in a file, and the target of all its rows."""
+    """Compare every row of the chosen categories in a file, and the target of all rows."""
     wrong, n_compared = [], 0
     if not given[TARGET].combine_chunks().equals(file.table[TARGET].combine_chunks()):
         wrong.append(f"rows from {file.first} on: {TARGET} is not that of the source")
@@ -113,7 +113,7 @@ def compare(file: File, given: Any, samples: list[Sample], tables: tuple[Whole, 
 
 
 def shape_of(paths: list[Path]) -> list[tuple[str, int, list[str], str]]:
-    """Name, rows, columns and type of the target of files."""
+    """Give name, rows, columns and type of the target for each file."""
     files = [(path.name, pyarrow.parquet.ParquetFile(path)) for path in paths]
     return [
         (name, file.metadata.num_rows, file.schema_arrow.names, str(file.schema_arrow.field(TARGET).type))
@@ -122,7 +122,7 @@ def shape_of(paths: list[Path]) -> list[tuple[str, int, list[str], str]]:
 
 
 def check_new_rows(sample: Sample, expected: Whole, table: Any, model: Any) -> list[str]:
-    """Compare encodings of new rows, by the model that was saved, with those of the definition."""
+    """Compare encodings of new rows by the saved model with those of the definition."""
     rows = table.slice(0, 1).take(pa.array(np.zeros(len(sample.values), np.int64))).select(KEYS)
     new = rows.set_column(KEYS.index(sample.name), sample.name, sample.values)
     encodings = model.transform(new)[sample.name].to_numpy()
@@ -130,7 +130,7 @@ def check_new_rows(sample: Sample, expected: Whole, table: Any, model: Any) -> l
 
 
 def verify(rows: Rows, source: Path, encodings: Path, model: Path, dtype: str) -> dict[str, Any]:
-    """Compare, and say what was compared and what was wrong."""
+    """Compare everything, and report the comparisons and the faults."""
     from gpu_encode import load
 
     begun = time.perf_counter()

@@ -1,1 +1,1 @@
-"""What schemes and smoothings are worth on real data: see `studies.comparison.__main__`."""
+"""A comparison of schemes and smoothings on real data: see `studies.comparison.__main__`."""

@@ -1,4 +1,4 @@
-"""What schemes and smoothings are worth on real data, with a linear model and a boosted tree.
+"""A comparison of schemes and smoothings on real data, with a linear model and boosted trees.
 
     python -m studies.comparison --data FOLDER [--out FOLDER] [--datasets adult,hotel_bookings] [--rows 12000]
                                     [--folds 5] [--schemes kfold-5,ordered] [--smoothings none,auto] [--jobs 2]
@@ -37,14 +37,14 @@ Contender = tuple[str, ...]
 
 
 def split(data: Dataset, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Training and test rows, the same for every contender; groups stay whole."""
+    """Give the training and test rows of each fold, the same for every contender; groups are not split."""
     if data.groups:
         return list(GroupKFold(n_folds, shuffle=True, random_state=0).split(data.X, groups=data.X[data.groups]))
     return list(KFold(n_folds, shuffle=True, random_state=0).split(data.X))
 
 
 def sort(data: Dataset, train: np.ndarray, by: str | None) -> np.ndarray:
-    """Training rows as they stand, sorted by their targets or by their first key, or in no order."""
+    """Give training rows in their order, sorted by target or by the first key, or in a random order."""
     if by is None:
         return train
     if by == "random":
@@ -60,12 +60,12 @@ def contenders_of(data: Dataset, options: argparse.Namespace) -> list[Contender]
 
 
 def score(name: str, options: argparse.Namespace, contender: Contender, fold: int) -> list[Record]:
-    """Score a contender on one outer fold with each model; what a rule or scheme refuses is kept in its words."""
+    """Score a contender on one outer fold with each model; if it refuses the rows, keep its message."""
     data = load(name, options.data, options.rows)
     train, test = split(data, options.folds)[fold]
     (X, y), (X_new, y_new) = data.rows(sort(data, train, options.sort)), data.rows(test)
     models, categories = MODELS, 0
-    # As many threads as cores in each of several processes would wait for one another.
+    # With as many threads as cores in each of several processes, threads would wait for one another.
     with threadpool_limits(1):
         try:
             if len(contender) == 1:
@@ -81,7 +81,7 @@ def score(name: str, options: argparse.Namespace, contender: Contender, fold: in
 
 
 def score_all(data: Dataset, options: argparse.Namespace) -> Iterator[Record]:
-    """Give a cell for each contender and model: its scores in the order of the outer folds."""
+    """Yield a cell for each contender and model, with its scores in the order of the outer folds."""
     contenders, folds = contenders_of(data, options), range(options.folds)
     tasks = (delayed(score)(data.name, options, contender, fold) for contender in contenders for fold in folds)
     records = Parallel(options.jobs, return_as="generator")(tasks)
@@ -121,7 +121,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def datasets_of(options: argparse.Namespace) -> list[Dataset]:
-    """Data sets that are asked for and there."""
+    """Yield the requested data sets whose files exist."""
     names = GENERATED if options.quick else options.datasets
     missing = [] if options.quick else [name for name in names if not (options.data / f"{name}.parquet").exists()]
     for name in missing:
@@ -130,7 +130,7 @@ def datasets_of(options: argparse.Namespace) -> list[Dataset]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; 2 if there are no data."""
+    """Run it; return 2 if there are no data."""
     options = parse(arguments)
     datasets = datasets_of(options)
     if not datasets:
@@ -142,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
     for data in datasets:
         document["cells"] += score_all(data, options)
         document["datasets"].append(describe(data))
-        # Each data set is on disk once it is done.
+        # The results of each data set are saved at once.
         save(document, path, markdown(document))
     print(path.with_suffix(".md"))
     return 0

@@ -1,4 +1,4 @@
-"""Schemes, smoothings and what others do: each turns training rows and new rows into numbers."""
+"""Schemes, smoothings and encoders of other libraries: each turns training rows and new rows into numbers."""
 
 import warnings
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from studies.comparison.datasets import Dataset
 Rows = tuple[pd.DataFrame, np.ndarray, pd.DataFrame]
 # Dense arrays or sparse ones.
 Encoded = tuple[Any, Any]
-# A line here is all that a further smoothing needs.
+# A further smoothing needs only a line here.
 SMOOTHINGS: dict[str, Any] = {
     "none": None,
     "m=10": ge.MEstimate(10),
@@ -30,7 +30,7 @@ SMOOTHINGS: dict[str, Any] = {
     "james-stein": ge.JamesStein(),
     "partial-pooling": ge.PartialPooling(),
     "glmm": ge.GLMM(),
-    # Chosen by the training rows.
+    # Smoothings that are chosen by the training rows.
     "tuned": "auto",
     "tuned-by-column": "auto",
 }
@@ -48,17 +48,17 @@ SCHEMES: dict[str, Callable[[Dataset], Any]] = {
     "time-folds-5": lambda data: ge.TimeFolds(5, time=data.time) if data.time else None,
     "ordered-by-time": lambda data: ge.Ordered(time=data.time) if data.time else None,
 }
-# The distinct values of a column that HistGradientBoosting takes as categories.
+# Most distinct values of a column that HistGradientBoosting takes as categories.
 MOST_NATIVE = 254
 
 
 def schemes_of(data: Dataset) -> list[str]:
-    """Schemes that the columns of a data set allow."""
+    """List the schemes that the columns of a data set allow."""
     return [name for name, scheme in SCHEMES.items() if scheme(data) is not None]
 
 
 def ours(data: Dataset, rows: Rows, scheme: str, smoothing: str) -> Encoded:
-    """Encodings by `TargetEncoder`; of three classes two, since shares add up to one."""
+    """Encode with `TargetEncoder`; for three classes give two columns, since shares add up to one."""
     X, y, X_new = rows
     policy = SCHEMES[scheme](data)
     extra = [name for name in (getattr(policy, "groups", None), getattr(policy, "time", None)) if name]
@@ -67,39 +67,39 @@ def ours(data: Dataset, rows: Rows, scheme: str, smoothing: str) -> Encoded:
         columns=data.keys, cv=policy, smooth=SMOOTHINGS[smoothing], target_type=data.kind, drop=drop
     )
     with warnings.catch_warnings():
-        # That greedy encodings leak, and that the first rows of an order see none, is what is measured here.
+        # These warnings are expected: greedy encodings leak, and the first rows of an order see no other row.
         warnings.filterwarnings("ignore", "Greedy training")
         warnings.filterwarnings("ignore", ".*see no rows")
         if smoothing in TUNED:
             encoder = ge.tune(encoder, X[[*data.keys, *extra]], y, **TUNED[smoothing]).encoder
         train = encoder.fit_transform(X[[*data.keys, *extra]], y)
-        # Rows of no group and no time are new rows, too: what the scheme reads is not asked for.
+        # New rows need neither group nor time, so the columns of the scheme are not required.
         test = encoder.transform(X_new[data.keys])
     return together(data, X, train.drop(columns=extra, errors="ignore")), together(data, X_new, test)
 
 
 def numbers_of(data: Dataset, X: pd.DataFrame) -> np.ndarray:
-    """Columns that are numbers."""
+    """Give the numeric columns."""
     return X[data.numbers].to_numpy(np.float64, na_value=np.nan)
 
 
 def together(data: Dataset, X: pd.DataFrame, encodings: Any) -> np.ndarray:
-    """Encodings, and the numbers beside them."""
+    """Join encodings and numeric columns."""
     return np.hstack([np.asarray(encodings), numbers_of(data, X)])
 
 
 def texts(data: Dataset, X: pd.DataFrame) -> pd.DataFrame:
-    """Keys as text, a missing value as one more: scikit-learn's encoders refuse some mixtures."""
+    """Give keys as text, with missing values as text, too: scikit-learn's encoders refuse some mixtures."""
     return X[data.keys].astype(object).where(X[data.keys].notna(), "missing").astype(str)
 
 
 def numbers_alone(data: Dataset, rows: Rows) -> Encoded:
-    """No categories at all."""
+    """Give the numeric columns alone."""
     return numbers_of(data, rows[0]), numbers_of(data, rows[2])
 
 
 def scikit_learn(data: Dataset, rows: Rows) -> Encoded:
-    """scikit-learn's encoder as it comes, its folds seeded."""
+    """Encode with scikit-learn's encoder with default parameters and a seed for its folds."""
     X, y, X_new = rows
     encoder = TheirEncoder(target_type=data.kind, cv=splitter(data.kind))
     train = encoder.fit_transform(texts(data, X), y)
@@ -107,7 +107,7 @@ def scikit_learn(data: Dataset, rows: Rows) -> Encoded:
 
 
 def one_hot(data: Dataset, rows: Rows) -> Encoded:
-    """A column for every value of five rows or more, not scaled: scaling would make much of infrequent values."""
+    """Make a column for every value with at least five rows, not scaled, since scaling would favour rare values."""
     X, _, X_new = rows
     encoder = OneHotEncoder(min_frequency=5, handle_unknown="infrequent_if_exist")
     scale = make_pipeline(SimpleImputer(), StandardScaler())
@@ -120,14 +120,14 @@ def one_hot(data: Dataset, rows: Rows) -> Encoded:
 
 
 def native(data: Dataset, rows: Rows) -> Encoded:
-    """Category numbers, for trees that split categories; infrequent values share one where there are too many."""
+    """Give category numbers, for trees that split categories; if there are too many, rare values share one number."""
     X, _, X_new = rows
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=MOST_NATIVE)
     codes = encoder.fit_transform(texts(data, X))
     return together(data, X, codes), together(data, X_new, encoder.transform(texts(data, X_new)))
 
 
-# What each is and for which models.
+# The functions of other encoders, and the models for which each is used.
 BASELINES: dict[str, tuple[Callable[[Dataset, Rows], Encoded], tuple[str, ...]]] = {
     "numbers alone": (numbers_alone, ("linear", "tree")),
     "scikit-learn TargetEncoder": (scikit_learn, ("linear", "tree")),

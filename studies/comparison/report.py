@@ -1,4 +1,4 @@
-"""comparison.md: every score, and what of it is more than noise."""
+"""comparison.md: every score, and the differences that are more than noise."""
 
 import numpy as np
 
@@ -9,28 +9,29 @@ from studies.comparison.scores import MODELS, SCORES, Difference, compare, stand
 
 COUNTS = "better / noise / worse"
 USUAL = {"scheme": "kfold-5", "smoothing": "auto"}
-LEGEND = """A score is the mean over outer folds, on rows that neither encoder nor model has seen; the gap is the score
-on training rows, by the encodings on which the model was trained, less that. Every contender has the same folds. Scores
-of classes are areas under the ROC curve (of three classes: one against the rest, averaged), of numbers R2. `linear`
-is LogisticRegression or Ridge on standardised columns, `tree` HistGradientBoosting with 60 trees of 15 leaves.
+LEGEND = """A score is the mean over outer folds, on rows that neither encoder nor model has seen. The gap is the score
+on training rows, with the encodings on which the model was trained, minus that score. Every contender has the same
+folds. Scores are areas under the ROC curve for classes (for three classes: one against the rest, averaged), and R2 for
+numbers. `linear` is LogisticRegression or Ridge on standardised columns, `tree` HistGradientBoosting with 60 trees of
+15 leaves.
 
-A difference is paired, fold by fold; after ± stands half of its 95 % interval, by Student's t with the correction of
-Nadeau and Bengio for training rows that folds share. **Bold** is more than noise; with so many comparisons one in
-twenty would be bold by chance alone."""
+Differences are paired, fold by fold; the number after ± is half of the 95 % interval, by Student's t with the
+correction of Nadeau and Bengio for training rows that folds share. **Bold** differences are more than noise; with so
+many comparisons, one in twenty would be bold by chance alone."""
 
 
 def score_text(cell: Record) -> str:
-    """Mean score, and the gap to that of training rows."""
+    """Write the mean score, and its gap to the score on training rows."""
     return f"{np.mean(cell['test']):.4f} ({np.mean(cell['train']) - np.mean(cell['test']):+.3f})"
 
 
 def is_usual(cell: Record) -> bool:
-    """Whether a cell is ours as it comes."""
+    """Whether a cell is ours with default parameters."""
     return USUAL.items() <= cell.items()
 
 
 def list_schemes(cells: list[Record]) -> list[Record]:
-    """One row for each scheme: score and gap for each smoothing."""
+    """Give a row for each scheme, with score and gap for each smoothing."""
     rows: dict[str, Record] = {}
     for cell in cells:
         if "scheme" in cell:
@@ -39,7 +40,7 @@ def list_schemes(cells: list[Record]) -> list[Record]:
 
 
 def list_baselines(cells: list[Record]) -> list[Record]:
-    """What others do, beside ours as it comes."""
+    """Give a row for each other encoder, and one for ours with default parameters."""
     usual, rows = next(filter(is_usual, cells), None), []
     for cell in cells:
         if "baseline" in cell:
@@ -51,7 +52,7 @@ def list_baselines(cells: list[Record]) -> list[Record]:
 
 
 def list_differences(cells: list[Record], axis: str) -> list[Record]:
-    """Every scheme (smoothing) less the usual one, at the usual smoothing (scheme), by data set and model."""
+    """Give the difference of every scheme (smoothing) from the default, with the default smoothing (scheme)."""
     usual = {f"{cell['dataset']}, {cell['model']}": cell["test"] for cell in cells if is_usual(cell)}
     differences: dict[str, dict[str, Difference]] = {}
     for cell in cells:
@@ -67,7 +68,7 @@ def list_differences(cells: list[Record], axis: str) -> list[Record]:
 
 
 def markdown(document: Document) -> str:
-    """Give the whole report."""
+    """Write the whole report."""
     cells = [cell for cell in document["cells"] if cell["test"]]
     lines = [*preface(document, "Schemes and smoothings on real data"), "", LEGEND, ""]
     for axis, other in (("scheme", "smoothing"), ("smoothing", "scheme")):

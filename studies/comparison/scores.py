@@ -1,4 +1,4 @@
-"""The two models, how they are scored, and how much more scores differ than folds differ among themselves."""
+"""The two models, their scores, and tests whether scores differ by more than the noise between folds."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,20 +21,20 @@ SCORES = {"binary": "ROC AUC", "multiclass": "ROC AUC, one class against the res
 
 
 def make_model(name: str, kind: str, is_sparse: bool, categories: int) -> Any:
-    """Give an untrained model: a tree whose first columns are category numbers, or a line on scaled dense columns."""
+    """Make an unfitted model: a tree whose first columns are category numbers, or a linear model on scaled columns."""
     if name == "tree":
         make = HistGradientBoostingRegressor if kind == "continuous" else HistGradientBoostingClassifier
         first = list(range(categories)) if categories else None
         return make(max_iter=60, max_leaf_nodes=15, early_stopping=False, categorical_features=first, random_state=0)
     last = Ridge(alpha=1.0) if kind == "continuous" else LogisticRegression(max_iter=1000)
-    # A mean in place of what early rows of an order lack.
+    # Early rows of an order have no encoding; they get the mean.
     return last if is_sparse else make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), last)
 
 
 def score_both(
     model: str, kind: str, encoded: Encoded, y: np.ndarray, y_new: np.ndarray, categories: int = 0
 ) -> tuple[float, float]:
-    """Train on training encodings; give the score on them and on new rows."""
+    """Fit a model to training encodings; give the score on them and on new rows."""
     X, X_new = encoded
     trained = make_model(model, kind, sparse.issparse(X), categories).fit(X, y)
     score = get_scorer(SCORERS[kind])
@@ -54,13 +54,13 @@ class Difference:
         return not abs(self.mean) > self.half
 
     def __str__(self) -> str:
-        """Give the difference and its interval; what is more than noise in bold."""
+        """Write the difference and its interval, in bold if it is more than noise."""
         text = f"{self.mean:+.4f} ± {self.half:.4f}"
         return text if self.is_noise else f"**{text}**"
 
 
 def standard_error(scores: list[float]) -> float:
-    """Standard error of a mean over folds.
+    """Give the standard error of a mean over folds.
 
     Training rows of folds overlap, so their scores are not independent: the variance of the mean is s² (1/k + 1/(k-1)),
     with k folds and s² the sample variance (Nadeau and Bengio, 2003, "Inference for the generalization error";

@@ -1,1 +1,1 @@
-"""The other encoders on the CPU: see `studies.family.__main__`."""
+"""Encoders other than TargetEncoder on the CPU: see `studies.family.__main__`."""

@@ -1,10 +1,10 @@
-"""The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, models, factors.
+"""Encoders other than TargetEncoder on the CPU: counts, ranks, one-hot, evidence, statistics, hashes, models, factors.
 
     python -m studies.family [--rows 1e6] [--categories 100,1e5] [--works count,one-hot] [--keys int,text]
                                 [--contenders ours,polars] [--out FOLDER] [--resume] [--quick]
 
-Ours beside category_encoders, scikit-learn, implicit, tensorly, polars and pandas, judged, in turns, in processes of
-their own.
+Ours, category_encoders, scikit-learn, implicit, tensorly, polars and pandas are judged and timed in turns, each in a
+process of its own.
 family.json and family.md are on disk after every cell. The exit status is 1 if anything was wrong.
 """
 

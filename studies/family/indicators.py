@@ -1,4 +1,4 @@
-"""Matrices of zeros and ones, judged by the one column that each row has."""
+"""Matrices of zeros and ones, judged by the column of the one in each row."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from benchmarks.harness.rows import Array
 
-# Dense matrices of more columns than this are not asked for.
+# Most columns of dense matrices.
 MOST_DENSE = 1_000
 
 
 class Indicators:
-    """A matrix of zeros and ones as its library gives it, judged by the one column that each row has.
+    """A matrix of zeros and ones of any library, judged by the column of the one in each row.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Indicators:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it takes."""
+        """Number of bytes of the matrix."""
         if hasattr(self.matrix, "indptr"):
             return int(self.matrix.data.nbytes + self.matrix.indices.nbytes + self.matrix.indptr.nbytes)
         if hasattr(self.matrix, "estimated_size"):
@@ -33,7 +33,7 @@ class Indicators:
         return int(self.matrix.nbytes)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
-        """Column of the one in each row; -1 where a row has no one or several, or anything else."""
+        """Give the column of the one in each row; -1 if a row does not have exactly one one, and otherwise zeros."""
         if hasattr(self.matrix, "indptr"):
             return sparse_positions(self.matrix)
         dense = np.asarray(self.matrix)
@@ -43,7 +43,7 @@ class Indicators:
 
 
 def sparse_positions(matrix: Any) -> Array:
-    """Column of the one in each row of a CSR matrix."""
+    """Give the column of the one in each row of a CSR matrix."""
     n_rows = matrix.shape[0]
     if not np.array_equal(matrix.indptr, np.arange(n_rows + 1)) or not np.all(matrix.data == 1):
         return np.full(n_rows, -1)

@@ -1,4 +1,4 @@
-"""What is right: independent definitions, by NumPy's bincount, sorted rows and plain Python."""
+"""Expected answers, by independent definitions: NumPy's bincount, sorted rows and plain Python."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,13 +20,13 @@ def expect(find: Callable[[Rows], list[Array]], rows: Rows, width: int = 1, tole
 
 
 def by_value(rows: Rows) -> list[Array]:
-    """Place of each row's value among the sorted values."""
+    """Give the index of each row's value among the sorted values."""
     present = np.bincount(rows.codes) > 0
     return [(np.cumsum(present) - 1)[rows.codes]]
 
 
 def by_appearance(rows: Rows, first: int = 0) -> list[Array]:
-    """Place of each row's value among the values in the order in which they come."""
+    """Give the index of each row's value among the values in the order of their first rows."""
     values, begun = np.unique(rows.codes, return_index=True)
     numbers = np.zeros(int(values.max()) + 1, np.int64)
     numbers[values[np.argsort(begun)]] = np.arange(first, first + len(values))
@@ -34,7 +34,7 @@ def by_appearance(rows: Rows, first: int = 0) -> list[Array]:
 
 
 def by_frequency(rows: Rows) -> list[Array]:
-    """Place of each row's value from the most frequent on, ties by value."""
+    """Give the index of each row's value among the values from the most frequent on; ties are sorted by value."""
     counts = np.bincount(rows.codes)
     numbers = np.empty(len(counts), np.int64)
     numbers[np.lexsort((np.arange(len(counts)), -counts))] = np.arange(len(counts))
@@ -42,7 +42,7 @@ def by_frequency(rows: Rows) -> list[Array]:
 
 
 def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 1.0) -> list[Array]:
-    """Log ratio of a category's regularized shares of both labels; 0 of categories of fewer rows."""
+    """Give the log ratio of a category's regularized shares of both labels; 0 for categories of fewer rows."""
     encodings = np.empty(rows.n_rows)
     for part in list_views(rows.codes, rows.target, folds):
         with_label = (part.s + r) / (part.s_all + 2 * r)
@@ -52,7 +52,7 @@ def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 
 
 
 def impact(rows: Rows, folds: Array) -> list[Array]:
-    """Shrunk mean less the mean of all, and share of the rows."""
+    """Give the shrunk mean minus the mean of all rows, and the share of the rows."""
     encodings = np.empty((2, rows.n_rows))
     for part in list_views(rows.codes, rows.target, folds):
         prior = part.s_all / part.n_all
@@ -62,7 +62,7 @@ def impact(rows: Rows, folds: Array) -> list[Array]:
 
 
 def statistics(rows: Rows) -> list[Array]:
-    """Mean, sample standard deviation (NaN of a single row), by a second pass over the rows, and count."""
+    """Give mean, sample standard deviation (NaN for a single row; by a second pass over the rows), and count."""
     values, n = rows.values, np.bincount(rows.codes)
     mean = np.bincount(rows.codes, values) / np.maximum(n, 1)
     squares = np.bincount(rows.codes, (values - mean[rows.codes]) ** 2)
@@ -72,7 +72,7 @@ def statistics(rows: Rows) -> list[Array]:
 
 
 def median(rows: Rows) -> list[Array]:
-    """Median of each category's rows."""
+    """Give the median of each category's rows."""
     values, codes = rows.values, rows.codes
     ordered = values[np.lexsort((values, codes))]
     n = np.bincount(codes)
@@ -83,11 +83,11 @@ def median(rows: Rows) -> list[Array]:
 
 
 def count(rows: Rows) -> list[Array]:
-    """Rows of each category."""
+    """Count the rows of each category."""
     return [np.bincount(rows.codes)[rows.codes].astype(np.float64)]
 
 
-# Work -> its definition, how many columns it gives, and the tolerance: sums of reals are not exact.
+# Work -> its definition, the number of its columns, and the tolerance, since sums of reals are not exact.
 DEFINITIONS: dict[str, tuple[Callable[..., list[Array]], int, float]] = {
     "count": (count, 1, 1e-9),
     "ordinal": (by_value, 1, 1e-9),
@@ -103,7 +103,7 @@ DEFINITIONS: dict[str, tuple[Callable[..., list[Array]], int, float]] = {
 
 
 def expected_of(rows: Rows, folds: Array | None = None) -> Answer:
-    """What most contenders should give; `folds` are row numbers modulo 5 unless given."""
+    """Give the expected answer of most contenders; `folds` are row numbers modulo 5 unless given."""
     find, width, tolerance = DEFINITIONS[rows.work]
     if rows.work.endswith("-folds"):
         find = partial(find, folds=rows.folds if folds is None else folds)

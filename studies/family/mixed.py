@@ -4,12 +4,12 @@ import numpy as np
 
 from benchmarks.harness.rows import Array, Rows
 
-# Powers of e between which the ratio of the variances is looked for, and by how much they are told apart.
+# The range of the ratio of the variances, as powers of e, and the accuracy of its logarithm.
 LOWEST, HIGHEST, WIDTH = -25.0, 25.0, 1e-10
 
 
 def effects(rows: Rows) -> tuple[Array, float]:
-    """Effect of each category, and the common value: restricted maximum likelihood of y = b + u + e.
+    """Give the effect of each category, and the common value: restricted maximum likelihood of y = b + u + e.
 
     With r the ratio of both variances, twice the negative log-likelihood is, but for a constant,
     (N - 1) log(W + sum w (mean - b)^2) + sum log(1 + n r) + log sum w, where w = n / (1 + n r), b is the mean of the
@@ -36,11 +36,11 @@ def effects(rows: Rows) -> tuple[Array, float]:
 
 
 def values_of(rows: Rows) -> list[Array]:
-    """Common value and effect of each row's category."""
+    """Give the common value plus the effect of each row's category."""
     found, common = effects(rows)
     return [(common + found)[rows.codes]]
 
 
 def effects_of(rows: Rows) -> list[Array]:
-    """Effect of each row's category."""
+    """Give the effect of each row's category."""
     return [effects(rows)[0][rows.codes]]

@@ -1,4 +1,4 @@
-"""Hashed words, by scikit-learn's MurmurHash3: what a value is spelled like, and where its hash puts it."""
+"""Hashed words, by scikit-learn's MurmurHash3: the text of a value, and its component."""
 
 from collections.abc import Callable
 from hashlib import md5
@@ -11,7 +11,7 @@ N_COMPONENTS = 8
 
 
 def of_murmur(value: str | int) -> int:
-    """Component of a value in ours and in scikit-learn: text as UTF-8, numbers as decimal digits and an exponent."""
+    """Give the component of a value in ours and in scikit-learn: text as UTF-8, numbers as digits and an exponent."""
     from sklearn.utils import murmurhash3_32
 
     if isinstance(value, str):
@@ -22,12 +22,12 @@ def of_murmur(value: str | int) -> int:
 
 
 def of_md5(value: str | int) -> int:
-    """Component of a value in category_encoders."""
+    """Give the component of a value in category_encoders."""
     return int(md5(str(value).encode(), usedforsecurity=False).hexdigest(), 16) % N_COMPONENTS
 
 
 def components(rows: Rows, component: Callable[[str | int], int] = of_murmur) -> list[Array]:
-    """Component of each row's value."""
+    """Give the component of each row's value."""
     numbers = np.zeros(rows.categories, np.int64)
     words = words_of(rows.categories).to_pylist() if rows.keys == "text" else range(rows.categories)
     for code in np.flatnonzero(np.bincount(rows.codes)):

@@ -6,8 +6,8 @@
 
 TABLE is a Parquet or CSV file.  Of adult, diabetes130, employee_salaries, hotel_bookings, titanic and used_cars_uk the
 target and the columns are known; of others they are arguments.  Numbers of more than 30 values are cut at deciles.
-Parameters are chosen by folds of the training rows alone; what the best choice on the test rows would have scored
-stands beside it.
+Parameters are chosen by folds of the training rows alone; the report also has the score of the choice that would have
+been best on the test rows.
 """
 
 import argparse
@@ -58,10 +58,10 @@ def score(name: str, table: Table, fold: tuple[np.ndarray, np.ndarray], order: i
     method, (train, test) = METHODS[name], fold
     inner = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=1)
     began = perf_counter()
-    # As many threads as cores in each of several processes would wait for one another.
+    # With as many threads as cores in each of several processes, threads would wait for one another.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # Of conjunctions most new rows may be.
+        # Most values of conjunctions in new rows may be new.
         warnings.simplefilter("ignore", UnseenWarning)
         chosen = 0
         if len(method.grid) > 1:
@@ -82,7 +82,7 @@ def score(name: str, table: Table, fold: tuple[np.ndarray, np.ndarray], order: i
 def score_all(
     table: Table, folds: list[tuple[np.ndarray, np.ndarray]], options: argparse.Namespace
 ) -> Iterator[tuple[Record, list[np.ndarray]]]:
-    """Give a cell for each method, its scores in the order of the outer folds, and what it says of the rows of each."""
+    """Yield a cell for each method, with its score on each outer fold, and its scores of the rows of each fold."""
     tasks = (delayed(score)(name, table, fold, options.order) for name in options.methods for fold in folds)
     records = Parallel(options.jobs, return_as="generator")(tasks)
     for name in options.methods:
@@ -121,7 +121,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; 2 if a table cannot be used."""
+    """Run it; return 2 if a table cannot be used."""
     options = parse(arguments)
     try:
         tables = (
@@ -146,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
         for cell, said in score_all(table, folds, options):
             document["cells"].append(cell)
             scores[cell["method"]] = said
-            # Each method is on disk once it is done.
+            # The results of each method are saved at once.
             save(document, path, markdown(document))
         document["blends"][table.name] = blend_pairs(scores, [table.y[test] for _, test in folds])
         save(document, path, markdown(document))

@@ -1,4 +1,4 @@
-"""All pairs of methods, blended: the share is chosen on the rows of the other outer folds."""
+"""Blends of all pairs of methods; the share is chosen on the rows of the other outer folds."""
 
 from itertools import combinations
 
@@ -15,21 +15,21 @@ SHOWN = 12
 
 
 def blend_pairs(scores: dict[str, list[np.ndarray]], targets: list[np.ndarray]) -> list[Record]:
-    """Give the best blends of two methods, and how alike the two are.
+    """Give the best blends of two methods, and the similarity of the two.
 
     Parameters
     ----------
     scores : dict of str to list of array
-        Of each method, the scores of new rows, by outer fold.
+        For each method, the scores of new rows, by outer fold.
     targets : list of array
-        Of these rows.
+        The targets of these rows.
 
     Returns
     -------
     list of dict
         The best first.
     """
-    # Scores of two folds come from two models: their ranks can be put together.
+    # Scores of different folds come from different models, so only their ranks can be joined.
     ranks = {name: [rankdata(part) / len(part) for part in of_folds] for name, of_folds in scores.items()}
     alone = {name: [roc_auc_score(*pair) for pair in zip(targets, parts, strict=True)] for name, parts in ranks.items()}
     blends = []
@@ -51,7 +51,7 @@ def blend_pairs(scores: dict[str, list[np.ndarray]], targets: list[np.ndarray]) 
 
 
 def blend_folds(folds: list[np.ndarray], targets: list[np.ndarray]) -> tuple[list[float], list[float]]:
-    """Choose the share on all folds but one, and score the blend on this one; for each fold."""
+    """For each fold, choose the share on all other folds, and score the blend on the fold."""
     areas, shares = [], []
     for number, (held, y) in enumerate(zip(folds, targets, strict=True)):
         others = [other for other in range(len(folds)) if other != number]

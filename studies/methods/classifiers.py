@@ -1,4 +1,4 @@
-"""Classifiers that are made for the comparison: what a pipeline of scikit-learn alone cannot say."""
+"""Classifiers for the comparison that a pipeline of scikit-learn alone cannot express."""
 
 from typing import Any
 
@@ -23,17 +23,17 @@ def scores_of(model: Any, X: pd.DataFrame) -> np.ndarray:
 
 
 def forest(**given: Any) -> RandomForestClassifier:
-    """A forest of the same size in every line."""
+    """Make a forest, of the same size in every line."""
     return RandomForestClassifier(**TREES | given)
 
 
 def boosted_trees() -> HistGradientBoostingClassifier:
-    """Boosted trees of the same size in every line."""
+    """Make boosted trees, of the same size in every line."""
     return HistGradientBoostingClassifier(max_iter=60, random_state=0)
 
 
 class WithUnlabelled(ClassifierMixin, BaseEstimator):
-    """A forest on encodings that read no target, and are learned of the rows without one as well.
+    """A forest on encodings that read no target; they are learned also from rows without a target.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class WithUnlabelled(ClassifierMixin, BaseEstimator):
         self.encoder, self.unlabelled = encoder, unlabelled
 
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> "WithUnlabelled":
-        """Learn encodings of all rows, and fit the forest to those that have a target."""
+        """Learn encodings from all rows, and fit the forest to the rows with a target."""
         self.encoder_ = clone(self.encoder).fit(pd.concat([X, self.unlabelled], ignore_index=True))
         self.model_ = forest().fit(self.encoder_.transform(X), y)
         self.classes_ = self.model_.classes_
         return self
 
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        """Share of the trees for each class."""
+        """Give the share of the trees for each class."""
         return np.asarray(self.model_.predict_proba(self.encoder_.transform(X)))
 
 
@@ -63,7 +63,7 @@ class RandomCodesForest(ClassifierMixin, BaseEstimator):
     ----------
     keys : list
     draws : int
-        Random orders; the trees are shared out among them.
+        Number of random orders; each gets the same share of the trees.
     """
 
     def __init__(self, keys: list[Any], draws: int = 10) -> None:
@@ -87,15 +87,15 @@ class RandomCodesForest(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        """Average over the draws."""
+        """Give the average over the draws."""
         return np.mean([model.predict_proba(X) for model in self.models_], axis=0)
 
 
 class EqualRanks(ClassifierMixin, BaseEstimator):
-    """Blend of several classifiers: the mean of the ranks of their scores, each with the same weight.
+    """A blend of several classifiers: the mean of the ranks of their scores, with equal weights.
 
-    Ranks are those among the scores of rows without a target, so that the answer of a row does not depend on the rows
-    that are asked about with it; scores of training rows would lie closer to 0 and 1 than those of new rows.
+    Ranks are ranks among the scores of rows without a target, so that the answer for a row does not depend on the other
+    rows of the call; scores of training rows would be closer to 0 and 1 than scores of new rows.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class EqualRanks(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: pd.DataFrame) -> np.ndarray:
-        """Mean rank, between 0 and 1."""
+        """Give the mean rank, between 0 and 1."""
         ranks = [
             (np.searchsorted(known, scores) + np.searchsorted(known, scores, side="right")) / (2 * len(known))
             for known, scores in zip(self.sorted_, (scores_of(model, X) for model in self.models_), strict=True)
@@ -123,7 +123,7 @@ class EqualRanks(ClassifierMixin, BaseEstimator):
 
 
 class ChosenConjunctions(ClassifierMixin, BaseEstimator):
-    """Boosted trees on m-estimates of the columns and of the conjunctions that `choose_interactions` takes.
+    """Boosted trees on m-estimates of the columns, and of the conjunctions that `choose_interactions` chooses.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class ChosenConjunctions(ClassifierMixin, BaseEstimator):
         self.order, self.m = order, m
 
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> "ChosenConjunctions":
-        """Choose, and fit."""
+        """Choose conjunctions, and fit the trees."""
         encoder = ge.TargetEncoder(smooth=self.m, cv=ge.KFold(5))
         self.chosen_ = ge.choose_interactions(encoder, X, y, order=self.order)
         self.model_ = make_pipeline(self.chosen_.encoder, boosted_trees()).fit(X, y)
@@ -143,12 +143,12 @@ class ChosenConjunctions(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        """Chances of both classes."""
+        """Give the probabilities of both classes."""
         return np.asarray(self.model_.predict_proba(X))
 
 
 class ConvexBlended(ClassifierMixin, BaseEstimator):
-    """A convex blend of classifiers, whose shares are chosen on a fifth of the training rows; then all are fitted anew.
+    """A convex blend of classifiers; its shares are chosen on a fifth of the rows, then all are fitted to all rows.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class ConvexBlended(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: pd.DataFrame) -> np.ndarray:
-        """Blended scores."""
+        """Give the blended scores."""
         return np.asarray(self.blend_.predict(np.column_stack([scores_of(model, X) for model in self.models_])))
 
 
@@ -193,5 +193,5 @@ class MachineOnCodes(ClassifierMixin, BaseEstimator):
         return np.asarray(self.numbers_.transform(X), np.int32)
 
     def decision_function(self, X: pd.DataFrame) -> np.ndarray:
-        """Chance of class 1."""
+        """Give the probability of class 1."""
         return np.asarray(self.machine_.predict_proba(self._codes(X)))

@@ -1,4 +1,4 @@
-"""A second-order factorisation machine on one-hot codes (Rendle 2010, LibFM), as a line of the comparison alone."""
+"""A second-order factorisation machine on one-hot codes (Rendle 2010, LibFM), only for the comparison."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,15 +8,15 @@ Codes = NDArray[np.integer]
 
 
 class FactorizationMachine:
-    """Log-odds w0 + sum w_i + sum over pairs <v_i, v_j> of a row's categories, by gradient descent on logistic loss.
+    """Log-odds w0 + sum w_i + sum over pairs <v_i, v_j> of a row's categories, fitted by gradient descent.
 
     Parameters
     ----------
     n_components : int, default=8
         Length of every v.
     learning_rate, regularization : float
-        Rows of one batch have their steps added up, each by the parameters as they were: those of a row are
-        ``learning_rate * (gradient + regularization * parameter)`` for what the row has.
+        The steps of all rows of a batch are computed from the same parameters, and added up.  The step of a row is
+        ``learning_rate * (gradient + regularization * parameter)``, for the parameters of its categories.
     epochs, batch_size : int
     random_state : int, default=0
         Seed of the start and of the orders of rows.
@@ -55,7 +55,7 @@ class FactorizationMachine:
         return self
 
     def lines_of(self, codes: Codes) -> Codes:
-        """Give the line of every category among the parameters of all columns: the last where there is none."""
+        """Give the line of every category among the parameters of all columns; -1 becomes the last line."""
         first = np.cumsum(self.sizes) - self.sizes
         known = (codes >= 0) & (codes < self.sizes)
         return np.where(known, codes + first, -1)
@@ -68,13 +68,13 @@ class FactorizationMachine:
         return scores
 
     def slopes(self, lines: Codes, y: NDArray[np.integer]) -> tuple[Floats, Floats]:
-        """Give the slope of each row's loss in its score, and in the v of each of its categories."""
+        """Give the derivative of each row's loss by its score, and by the v of each of its categories."""
         held = self.factors[lines]
         of_score = probability(self.score(lines)) - y
         return of_score, of_score[:, None, None] * (held.sum(axis=1, keepdims=True) - held)
 
     def step(self, lines: Codes, y: NDArray[np.integer]) -> None:
-        """Go down the gradient of some rows."""
+        """Take a step against the gradient of some rows."""
         of_score, of_factors = self.slopes(lines, y)
         rate, penalty = self.learning_rate, self.regularization
         of_weights = of_score[:, None] + penalty * self.weights[lines]
@@ -82,7 +82,7 @@ class FactorizationMachine:
         self.intercept -= rate * float(of_score.sum())
         np.subtract.at(self.weights, lines, rate * of_weights)
         np.subtract.at(self.factors, lines, rate * of_factors)
-        # No category adds nothing to a score.
+        # The line for no category stays zero, so that it adds nothing to a score.
         self.weights[-1], self.factors[-1] = 0.0, 0.0
 
     def predict_proba(self, codes: Codes) -> Floats:
@@ -91,5 +91,5 @@ class FactorizationMachine:
 
 
 def probability(scores: Floats) -> Floats:
-    """Give probabilities of log-odds."""
+    """Turn log-odds into probabilities."""
     return 1.0 / (1.0 + np.exp(-np.clip(scores, -500.0, 500.0)))

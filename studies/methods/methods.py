@@ -1,7 +1,7 @@
-"""The methods that are compared: each makes a classifier of a table of categories, for every choice of its parameters.
+"""The compared methods: each makes a classifier for a table of categories, for every choice of its parameters.
 
 Encoders that read the target are cross-fitted inside the pipeline: `fit` trains the model on out-of-fold encodings.
-A method may count the rows that it will be asked about, whose targets it never sees ("unlabelled").
+A method may count the rows that it will predict, without their targets ("unlabelled").
 """
 
 from collections.abc import Callable
@@ -41,9 +41,9 @@ class Method:
     make : callable
         Makes an unfitted classifier: ``make(task, **choice)``.
     grid : list of dict
-        The choices of parameters, the usual one first.
+        The possible choices of parameters, the usual one first.
     family : str
-        Lines of one family stand together.
+        Lines of one family are neighbours in the report.
     """
 
     make: Maker
@@ -53,16 +53,16 @@ class Method:
 
 @dataclass(frozen=True)
 class Task:
-    """What a classifier is made for.
+    """The data for which a classifier is made.
 
     Parameters
     ----------
     names : list of str
-        Columns.
+        Names of the columns.
     order : int
         Most columns of a conjunction.
     unlabelled : DataFrame
-        Rows without a target that may be counted.
+        Rows without a target, which may be counted.
     """
 
     names: list[str]
@@ -70,17 +70,17 @@ class Task:
     unlabelled: pd.DataFrame
 
     def keys(self, order: int | None = None) -> list[Any]:
-        """Columns and conjunctions."""
+        """List columns and conjunctions."""
         return ge.interactions(self.names, self.order if order is None else min(order, self.order))
 
 
 def logistic(C: float = 1.0) -> Any:
-    """A logistic regression on scaled columns."""
+    """Make a logistic regression on scaled columns."""
     return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=1000))
 
 
 def target_encodings(task: Task, order: int, **given: Any) -> ge.TargetEncoder:
-    """Cross-fitted encodings of conjunctions."""
+    """Make an encoder that gives cross-fitted encodings of conjunctions."""
     return ge.TargetEncoder(columns=task.keys(order), cv=ge.KFold(5), **given)
 
 

@@ -1,4 +1,4 @@
-"""The paper's perceptron: one step a mistake, ever smaller from pass to pass."""
+"""The paper's perceptron: a step for each mistake; steps become smaller from pass to pass."""
 
 from typing import Any
 
@@ -35,5 +35,5 @@ class DecayingPerceptron(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distance from the border."""
+        """Give the signed distance from the border."""
         return np.asarray(sparse.csr_matrix(X) @ self.coef_ + self.intercept_)

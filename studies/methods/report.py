@@ -1,4 +1,4 @@
-"""methods.md: AUC of every method with its standard error, the choice, and what is better by more than noise."""
+"""methods.md: the AUC of every method with its standard error, the choice, and differences beyond noise."""
 
 import json
 from collections import Counter
@@ -12,19 +12,19 @@ from studies.comparison.scores import compare, standard_error
 
 USUAL = "m-estimates: boosted trees"
 LEGEND = f"""A score is the mean ROC AUC over outer folds, on rows that neither encoder nor model has seen.
-Parameters are chosen on the training rows of each outer fold, by three folds of these; `best on test` is what the best
-choice would have scored, which nobody can know beforehand. The standard error is that of Nadeau and Bengio, for
-training rows that folds share. A difference is paired, fold by fold, to "{USUAL}"; after ± stands half of its 95 %
-interval, **bold** is more than noise. The choice is the one of most folds. Seconds are of one outer fold, all choices
-and inner folds included, on one thread of a machine that other work shared."""
+Parameters are chosen on the training rows of each outer fold, by three inner folds. `best on test` is the score of the
+choice that is best on the test rows, which nobody can know beforehand. The standard error is that of Nadeau and Bengio,
+for training rows that folds share. Differences to "{USUAL}" are paired, fold by fold; the number after ± is half of the
+95 % interval, and **bold** differences are more than noise. The choice is the one of most folds. Seconds are those of
+one outer fold, with all choices and inner folds, on one thread of a machine that other work shared."""
 
 
-BLENDS = """Ranks of two methods, mixed by a share that is chosen, of eleven, on the rows of the other outer folds.
-The correlations and the cosine are of the scores of the two, means over folds."""
+BLENDS = """Ranks of two methods are mixed; the share, one of eleven, is chosen on the rows of the other outer folds.
+The correlations and the cosine compare the scores of the two methods, and are means over folds."""
 
 
 def list_blends(document: Document, name: str) -> list[Record]:
-    """One row for each blend of one table, the best first."""
+    """Give a row for each blend on one table, the best first."""
     numbers = ("Pearson", "Spearman", "cosine")
     return [
         blend | {"AUC": f"{blend['AUC']:.4f}"} | {key: f"{blend[key]:.3f}" for key in numbers}
@@ -33,14 +33,14 @@ def list_blends(document: Document, name: str) -> list[Record]:
 
 
 def choice_text(choices: list[Record]) -> str:
-    """Give the choice of most folds."""
+    """Write the choice that most folds made."""
     counts = Counter(json.dumps(choice) for choice in choices)
     usual, _ = counts.most_common(1)[0]
     return ", ".join(f"{name} {value}" for name, value in json.loads(usual).items())
 
 
 def list_methods(cells: list[Record]) -> list[Record]:
-    """One row for each method of one table, the best first."""
+    """Give a row for each method on one table, the best first."""
     usual = next((cell for cell in cells if cell["method"] == USUAL), None)
     rows = []
     for cell in sorted(cells, key=lambda cell: -np.mean(cell["auc"])):
@@ -54,7 +54,7 @@ def list_methods(cells: list[Record]) -> list[Record]:
 
 
 def markdown(document: Document) -> str:
-    """Give the whole report."""
+    """Write the whole report."""
     lines = [*preface(document, "Every method on tables of categorical columns"), "", LEGEND, ""]
     for described in document["datasets"]:
         name = described["dataset"]

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-# Cuts of a number that has more distinct values than categories should have.
+# A number with more than MOST_LEVELS distinct values is cut into QUANTILES parts.
 QUANTILES = 10
 MOST_LEVELS = 30
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of one data set, every column a category in text.
+    """Rows of one data set; every column holds categories as text.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Table:
     y : int64 ndarray of shape (n_rows,)
         0 or 1.
     said : str
-        What the target and the columns are.
+        A description of the target and the columns.
     """
 
     name: str
@@ -33,8 +33,8 @@ class Table:
     said: str
 
 
-# Which columns of the known data sets are used, and what their target is: name, and the value that is class 1, or None
-# for the rows above the median.
+# The used columns of the known data sets, and their targets: the name, and the value that is class 1; None means that
+# class 1 is above the median.
 KNOWN: dict[str, tuple[list[str], str, Any]] = {
     "adult": (
         ["workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "native_country"],
@@ -62,12 +62,12 @@ KNOWN: dict[str, tuple[list[str], str, Any]] = {
 
 
 def read(path: Path, target: str | None, columns: list[str] | None, positive: str | None, n_rows: int) -> Table:
-    """Read a table; of a known data set the columns and the target need not be given.
+    """Read a table; for a known data set, columns and target need not be given.
 
     Raises
     ------
     ValueError
-        If no target is given of a table that is not known, or a column is not there.
+        If no target is given for an unknown table, or if a column is missing.
     """
     frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     frame = frame.replace("?", None)
@@ -88,7 +88,7 @@ def read(path: Path, target: str | None, columns: list[str] | None, positive: st
 
 
 def read_target(values: pd.Series, positive: Any) -> tuple[np.ndarray, str]:
-    """Give 0 and 1, and what 1 is."""
+    """Give the target as 0 and 1, and describe class 1."""
     if positive is not None:
         y = (values.astype(str) == str(positive)).to_numpy(np.int64)
         return y, f"{values.name} is {positive}"
@@ -100,14 +100,14 @@ def read_target(values: pd.Series, positive: Any) -> tuple[np.ndarray, str]:
 
 
 def as_text(values: pd.Series) -> pd.Series:
-    """Give a column as text, None where a value is missing; a number of many values is cut at quantiles."""
+    """Give a column as text, with None for missing values; a number with many values is cut at quantiles."""
     if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST_LEVELS:
         values = pd.qcut(values, QUANTILES, duplicates="drop")
     return values.astype(object).map(str, na_action="ignore").where(values.notna(), None)
 
 
 def generate(n_rows: int) -> Table:
-    """Rows made here: two columns that matter alone, two that only matter together, and one of noise."""
+    """Make rows: two columns that matter alone, two that only matter together, and one of noise."""
     random = np.random.default_rng(11)
     codes = {name: random.integers(size, size=n_rows) for name, size in (("a", 12), ("b", 5), ("c", 3), ("d", 3))}
     codes["noise"] = random.integers(40, size=n_rows)

@@ -1,4 +1,4 @@
-"""`python -m studies.billion` on a few thousand rows: what it draws, compares, refuses and keeps."""
+"""`python -m studies.billion` on a few thousand rows: its rows, comparisons, errors and stored results."""
 
 import json
 import shutil

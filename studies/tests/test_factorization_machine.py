@@ -1,4 +1,4 @@
-"""The factorisation machine of the comparison: its score by its formula, its gradient by differences."""
+"""The factorisation machine of the comparison: its score by the formula, and its gradient by finite differences."""
 
 from itertools import combinations
 

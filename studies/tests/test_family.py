@@ -1,4 +1,4 @@
-"""What `python -m studies.family` asks for, and how its matrices are judged."""
+"""The cells of `python -m studies.family`, and the judge of its matrices."""
 
 import numpy as np
 import pytest

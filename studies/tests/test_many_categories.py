@@ -1,4 +1,4 @@
-"""A hundredth of 6e7 rows of 2e7 categories: files, Dask and Spark give the bits of memory below scaled limits."""
+"""A hundredth of 6e7 rows of 2e7 categories, with scaled limits: files, Dask and Spark give the bits of memory."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The study of pairs finds what was put into a made table, and nothing where there is nothing."""
+"""The study of pairs finds the pair that made a table depends on, and finds none in a table of noise."""
 
 import numpy as np
 import pandas as pd

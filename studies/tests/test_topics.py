@@ -1,4 +1,4 @@
-"""Every study that the harness runs, on a few rows: what its contenders give is right."""
+"""Every study of the harness on a few rows: the answers of its contenders are right."""
 
 import json
 import os

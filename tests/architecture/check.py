@@ -1,9 +1,10 @@
 """Runs the tests that a change can break, nearest first: ``python -m tests.architecture.check [SINCE] [--list]``.
 
-SINCE is a commit; without it, where the branch left `main`.  What is not committed counts as changed, too.
+SINCE is a commit; by default, the commit at which the branch left `main`.  Changes without a commit count, too.
 
-A test is the nearer to a file, the fewer imports lie between them; first come tests of its name, those that import it,
-and those of its room.  Where time is over, the rest is named, and left to continuous integration.
+The fewer imports there are between a test and a file, the nearer is the test.  Tests with the name of the file come
+first, then tests that import it, and tests of its folder.  When the time is over, the remaining tests are named, and
+left to continuous integration.
 """
 
 import argparse

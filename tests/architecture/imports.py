@@ -1,4 +1,4 @@
-"""What every module imports, read off its syntax tree."""
+"""The imports of every module, read from its syntax tree."""
 
 import ast
 from dataclasses import dataclass

@@ -1,11 +1,11 @@
 """Counts the lines of the project's Python: ``python -m tests.architecture.line_count [FOLDER]``.
 
-FOLDER is a checkout, this one unless given; files that git does not track are left out.
+FOLDER is a checkout, by default this one; files that git does not track are left out.
 
 - lines: all lines.
-- code: lines that are not blank, hold more than a comment, and are in no docstring.
-- scored: all lines, less blank lines, less comment lines, less the lines of docstrings.  A blank line in a docstring is
-  taken off twice, so this is a little less than code.  The project's goal for its size is said in this count.
+- code: lines that are not blank, not only a comment, and not in a docstring.
+- scored: the number of all lines minus blank lines, minus comment lines, minus lines of docstrings.  A blank line in a
+  docstring is subtracted twice, so this number is a little below "code".  The project's goal for its size uses it.
 """
 
 import ast

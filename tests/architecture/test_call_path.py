@@ -1,4 +1,4 @@
-"""A call goes through few files and few functions, so that a reader can follow it."""
+"""A call uses few files and few functions, so that a reader can follow it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which tests a change can break, and what is left out where time is over."""
+"""The tests that a change can break are chosen, and the tests without time are named."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""No module needs itself by a detour, when it is loaded, later, or for a type alone; or a line says why."""
+"""No module imports itself by a detour, now, later, or only for types; exceptions have a reason in one line."""
 
 from tests.architecture.imports import imports_of, modules, within
 

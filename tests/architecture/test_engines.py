@@ -1,4 +1,4 @@
-"""Engines take over every call of an encoder that is given a table in partitions."""
+"""Engines replace every method of an encoder that gets a table in partitions."""
 
 import inspect
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Loops of kernels read rows at places that cannot be negative: see "Places that are no signed numbers" in NOTES.md."""
+"""Loops of kernels index rows by numbers that cannot be negative: see "Indices that cannot be negative" in NOTES.md."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""A message stands where it is raised; those that several modules share stand in `words.errors`, and in guests."""
+"""Messages are written where they are raised; those of several modules are in `words.errors`, or in their guest."""
 
 import ast
 

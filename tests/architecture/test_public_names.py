@@ -1,4 +1,4 @@
-"""The public face: complete, documented by examples that run, and a superset of scikit-learn's."""
+"""The public names: complete, documented by examples that run, and a superset of scikit-learn's."""
 
 import doctest
 import inspect

@@ -1,4 +1,4 @@
-"""Functions stay small enough to be read at once."""
+"""Functions are small enough to be read at once."""
 
 import ast
 

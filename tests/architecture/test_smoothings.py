@@ -1,4 +1,4 @@
-"""A new smoothing has to be known in several files: what is forgotten in one of them fails here."""
+"""A new smoothing must be added to several files: if one is forgotten, these tests fail."""
 
 import inspect
 import re

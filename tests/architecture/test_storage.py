@@ -1,4 +1,4 @@
-"""Files can hold every encoder and what it is made of, and nothing else is ever made of a file."""
+"""Files can hold every encoder and everything that it contains, and loading creates objects of no other classes."""
 
 import gpu_encode
 from gpu_encode.storage.encoders import ENCODERS

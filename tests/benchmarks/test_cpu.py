@@ -1,4 +1,4 @@
-"""What `python -m benchmarks.cpu` compares, every arrangement of its limit, and its marks."""
+"""The contenders of `python -m benchmarks.cpu`, every arrangement of its bare loops, and its marks."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.gpu` in the simulator: every step at tiny size, what is wrong, and what is kept."""
+"""`python -m benchmarks.gpu` in the simulator: every step at tiny size, its failures, and the stored results."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The harness from end to end on a few rows, with contenders that lie, die, sleep, and have no memory."""
+"""The harness from end to end on a few rows, with contenders that lie, die, sleep, and run out of memory."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.rapids` from end to end, pandas for cuDF: what it judges, refuses and keeps."""
+"""`python -m benchmarks.rapids` from end to end, with pandas for cuDF: judgements, errors and stored results."""
 
 import json
 import sys

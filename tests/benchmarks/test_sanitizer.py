@@ -1,4 +1,4 @@
-"""compute-sanitizer is found, and called on tests that there are: a stand-in writes down how it is called."""
+"""compute-sanitizer is found, and called on tests that exist; a stand-in records the call."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Every topic of the harness on a few rows: what its contenders give is right."""
+"""Every topic of the harness on a few rows: the answers of its contenders are right."""
 
 import json
 from importlib import import_module

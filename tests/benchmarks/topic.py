@@ -1,4 +1,4 @@
-"""A topic of the harness whose contenders misbehave, each in its own way."""
+"""A topic of the harness in which each contender fails in another way."""
 
 import os
 import signal

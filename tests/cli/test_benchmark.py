@@ -1,4 +1,4 @@
-"""``gpu-encode benchmark`` passes its words on to the benchmarks of a checkout."""
+"""``gpu-encode benchmark`` passes its arguments to the benchmarks of a checkout."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Names become columns; a name with a comma or plus of its own is that column."""
+"""Names become columns, also names that contain a comma or a plus."""
 
 import pyarrow as pa
 import pytest

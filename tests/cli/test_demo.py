@@ -1,4 +1,4 @@
-"""The demo shows the truth: greedy leaks, leave-one-out misleads, k-fold and ordered hold."""
+"""The demo shows true scores: greedy leaks, leave-one-out misleads, k-fold and ordered hold."""
 
 import pytest
 

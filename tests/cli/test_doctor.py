@@ -1,4 +1,4 @@
-"""The doctor tells what is there, what clashes and what to install, and never fails to."""
+"""The doctor shows what is installed, what clashes and what to install, and never fails."""
 
 import builtins
 import ctypes

@@ -1,4 +1,4 @@
-"""Every encoder of the family on files: what the library gives, in one piece and in chunks; one line for mistakes."""
+"""Every encoder on files gives the results of the library, in one piece and in chunks; mistakes give one line."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A saved model leaves by the command line as it does in Python."""
+"""The command line exports a saved model with the results of the functions in Python."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Expressions of public names are read as Python reads them, and nothing else is."""
+"""Expressions of public names are read as in Python, and everything else is refused."""
 
 import shlex
 

@@ -1,4 +1,4 @@
-"""What the commands write is what the library gives, of one file or several; files appear together or not at all."""
+"""The commands write the results of the library, for one file or several; files appear together or not at all."""
 
 import datetime
 import decimal

@@ -1,4 +1,4 @@
-"""What a model holds, for people and for programs."""
+"""`gpu-encode inspect` shows the content of a model, as text and as JSON."""
 
 import json
 from collections.abc import Callable

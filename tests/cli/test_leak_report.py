@@ -1,4 +1,4 @@
-"""`gpu-encode leak-report`: options become an encoder, and what is found a page or JSON."""
+"""`gpu-encode leak-report`: options become an encoder, and the result a page or JSON."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command itself: it starts light, says errors in one line, and an interrupt leaves nothing behind."""
+"""The command itself: it starts without large libraries, writes errors in one line, and cleans up after Ctrl-C."""
 
 import importlib.metadata
 import json

@@ -1,4 +1,4 @@
-"""`gpu-encode plan` tells what the plan of Python tells, of rows of files."""
+"""`gpu-encode plan` gives for rows in files the numbers of `encoder.plan` in Python."""
 
 import json
 

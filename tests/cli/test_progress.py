@@ -1,4 +1,4 @@
-"""A bar with rows per second on a terminal, nothing in a pipe."""
+"""A bar with rows per second in a terminal, and no bar in a pipe."""
 
 import io
 import sys

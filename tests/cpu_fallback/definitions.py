@@ -1,4 +1,4 @@
-"""What the operations mean, in plain loops over Python's integers and fractions, and rows to try them on."""
+"""The definitions of the operations, in plain loops over Python's integers and fractions, and rows for tests."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction

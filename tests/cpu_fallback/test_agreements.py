@@ -1,4 +1,4 @@
-"""Sums by pattern of agreement, against comparing every pair in plain loops."""
+"""Sums by pattern of agreement, compared with plain loops over all pairs."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Encodings of all categories in one pass: the bits of the array expressions that define them."""
+"""Encodings of all categories in one pass have the bits of the array expressions that define them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""leave_one_out and ordered against loops over integers."""
+"""leave_one_out and ordered, compared with loops over integers."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""cast against NumPy's own conversion, bit for bit: subnormal numbers, infinities and NaNs with bits of their own."""
+"""cast, compared bit for bit with NumPy's conversion: subnormal numbers, infinities and NaNs with other bits."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""factorize, lookup and combine against dictionaries."""
+"""factorize, lookup and combine, compared with dictionaries."""
 
 from importlib import import_module
 

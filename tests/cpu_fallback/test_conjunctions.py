@@ -1,4 +1,4 @@
-"""Sums of conjunctions and moments of log-odds, compiled, beside their definitions, for any number of threads."""
+"""Compiled sums of conjunctions and moments of log-odds, compared with their definitions, on any number of threads."""
 
 import numpy as np
 import pytest

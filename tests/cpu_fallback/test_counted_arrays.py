@@ -1,4 +1,4 @@
-"""What kernels are made of: parts, no other kernels; all arrays are counted, none is left behind or freed early."""
+"""Kernels contain stages and no other kernels; all arrays are counted, and each is freed in time and not early."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""gather against indexing, one row at a time, into outputs of any layout."""
+"""gather, compared with indexing row by row, into outputs of any layout."""
 
 from importlib import import_module
 

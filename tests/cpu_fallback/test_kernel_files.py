@@ -1,4 +1,4 @@
-"""Kernels on disk: whoever writes when, a process gets the machine code of the signature that it asked for."""
+"""Kernels on disk: whichever process writes them, a process gets the machine code of the requested signature."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Where compiled kernels lie, and when all of them do."""
+"""The folder of compiled kernels, and the mark that all of them are there."""
 
 import os
 import subprocess

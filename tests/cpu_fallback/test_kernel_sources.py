@@ -1,4 +1,4 @@
-"""What a kernel is made of: an edit changes the stamps of the kernels that it can change, and no others."""
+"""The sources of a kernel: an edit changes the stamps of the kernels that it can change, and no others."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Memory of large arrays, taken again: never while anybody shows it, and never more kept than was said."""
+"""Memory of large arrays is reused only when nobody refers to it, and no more than the limit is kept."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Moments of every backend have the bits of the definition: hard digits, ties, ends of what floats hold."""
+"""Moments of every backend have the bits of the definition: difficult digits, ties, and the limits of floats."""
 
 from importlib import import_module
 from itertools import product

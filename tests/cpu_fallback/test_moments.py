@@ -1,4 +1,4 @@
-"""Count, mean and deviations of cells against fractions."""
+"""Count, mean and deviations of cells, compared with fractions."""
 
 import math
 from fractions import Fraction

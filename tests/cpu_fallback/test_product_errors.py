@@ -1,4 +1,4 @@
-"""What rounding takes from a product, by one instruction or by halves: the exact rest, against fractions."""
+"""The rounding error of a product, by one instruction or by halves, is exact: compared with fractions."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Every backend is the protocol: the same public names with the same signatures, in files of the same names."""
+"""Every backend implements the protocol: the same public names and signatures, in files of the same names."""
 
 import ast
 import inspect

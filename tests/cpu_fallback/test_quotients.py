@@ -1,4 +1,4 @@
-"""Means are rounded once, on every backend: drawn sums, and those that only digits far below decide."""
+"""Means are rounded once, on every backend: random sums, and sums that only digits far below decide."""
 
 from fractions import Fraction
 

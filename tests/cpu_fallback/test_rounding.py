@@ -1,4 +1,4 @@
-"""Steps of the compiled moments against the definition, bit for bit; moments as a whole are in test_moment_bits.py."""
+"""Steps of the compiled moments, compared bit for bit with the definition; test_moment_bits.py tests whole moments."""
 
 import math
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Encodings of every row in one pass, ordered or leave-one-out, against the array expressions on NumPy, bit for bit."""
+"""Encodings of rows in one pass, ordered or leave-one-out, have the bits of the array expressions on NumPy."""
 
 from dataclasses import dataclass, field
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""fold_numbers, ranks_of and rows_at: every backend gives the definition, wherever a chunk begins."""
+"""fold_numbers, ranks_of and rows_at: every backend gives the definition, for chunks that begin anywhere."""
 
 import numpy as np
 import pytest

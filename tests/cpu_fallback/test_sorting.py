@@ -1,4 +1,4 @@
-"""Order of numbers by their digits, against NumPy's stable order."""
+"""The order of numbers by their digits, compared with NumPy's stable order."""
 
 from itertools import pairwise
 

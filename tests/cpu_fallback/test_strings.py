@@ -1,4 +1,4 @@
-"""Strings to codes and back, against Arrow's dictionaries and Python's order of bytes."""
+"""Strings to codes and back, compared with Arrow's dictionaries and Python's order of bytes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""accumulate and extents against sums of fractions."""
+"""accumulate and extents, compared with sums of fractions."""
 
 from fractions import Fraction
 

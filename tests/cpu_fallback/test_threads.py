@@ -1,4 +1,4 @@
-"""Threads: how many, how rows are shared out, and what becomes of failures."""
+"""Threads: their number, the rows of each thread, and errors in threads."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""m-estimates in the middle of two floats, and beside it, decided by exact pairs: against fractions."""
+"""m-estimates at the middle of two floats, and near it, are decided by exact pairs: compared with fractions."""
 
 from fractions import Fraction
 from math import inf, nextafter

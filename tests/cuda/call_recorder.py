@@ -1,7 +1,7 @@
-"""Notes every call that would reach a GPU, on the strict arrays that stand in for CuPy's in the simulator.
+"""Records every call that would reach a GPU, on the strict arrays that replace CuPy's in the simulator.
 
-A call is noted with the line that made it and with the items that it touches: each array that is read and each that is
-written once, however often a kernel does so.  A gather, by an index array, reads as many items as it gives.
+The record of a call has the line that made it, and the number of items that it reads and writes.  Each array counts
+once, however often a kernel reads or writes it.  A gather by an index array reads as many items as it gives.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The CUDA backend itself, for tests of what only it has."""
+"""The CUDA backend, for tests of its own functions."""
 
 from collections.abc import Iterator
 from importlib import import_module

@@ -1,12 +1,13 @@
 """Counts what calls do on a GPU, in the simulator: ``python -m tests.cuda.device_calls [case ...] [--tiles 12]``.
 
-Without a case a table of all; with cases, which may be patterns (``"ordered-*"``), their calls line by line.  Device
-calls are launches of kernels, functions of CuPy and copies from the host; waits of the host are counted apart.
+Without a case it prints a table of all cases; with cases, which may be patterns (``"ordered-*"``), their calls line by
+line.  Device calls are launches of kernels, functions of CuPy and copies from the host; waits of the host are counted
+separately.
 
-A case runs three times: on a few tiles, on more tiles of the same size, and on a few larger ones.  Calls of the second
-less those of the first are calls a tile.  The third has the calls of the first, one by one, and what its arrays have
-more is what grows with the rows: tables, which do not, count 0, and neither number nor size of the rows matters.  What
-a call chooses by the size of its sums it chooses as few rows have them.
+A case runs three times: on a few tiles, on more tiles of the same size, and on a few larger tiles.  The difference
+between the calls of the second run and of the first are the calls for each tile.  The third run makes the same calls as
+the first, so the difference in the sizes of its arrays shows which sizes grow with the rows; tables do not grow, and
+count 0.  If a call chooses a way by the size of its sums, it chooses the way for few rows.
 """
 
 import argparse

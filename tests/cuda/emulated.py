@@ -1,4 +1,4 @@
-"""CUDA C++ kernels, compiled for the CPU (emulator.h): what CuPy's RawModule is on a GPU, on the stand-in's arrays."""
+"""CUDA C++ kernels, compiled for the CPU with emulator.h: they replace CuPy's RawModule for the stand-in's arrays."""
 
 import ctypes
 import hashlib

@@ -1,14 +1,14 @@
-"""Counts what rows cost on a GPU, without one: ``python -m tests.cuda.instructions folds-int [--categories 4096]``.
+"""Counts the instructions for a row without a GPU: ``python -m tests.cuda.instructions folds-int [--categories 4096]``.
 
-``--bounds`` writes the lines of `BOUNDS` in test_instructions.py as they are to be today.
+``--bounds`` writes the lines of `BOUNDS` in test_instructions.py with today's counts.
 
-Cases are those of `benchmarks.gpu.encoders`.  Each runs in a process that stands for a GPU of one multiprocessor
-(`instructions_machine`): the library's own calls launch the PTX that a GPU would get, on this CPU, and the encodings
-that come out are compared with the CPU's.  A kernel's count is the number of instructions that its warps issue, 32
-lanes in lockstep, where lanes that took different ways meet again as soon as all ways do; an instruction of PTX counts
-as the machine instructions that it becomes (`instructions_costs`).  A case runs on two numbers of rows, and the
-difference is what rows cost: instructions "a row" are those of a warp for 32 rows.  What does not grow with the rows
-drops out.
+The cases are those of `benchmarks.gpu.encoders`.  Each case runs in a process that acts as a GPU of one multiprocessor
+(`instructions_machine`): the library's own calls launch the PTX that a GPU would get, on this CPU, and the resulting
+encodings are compared with the CPU's.  The count of a kernel is the number of instructions that its warps issue, 32
+lanes in lockstep; lanes that took different branches join again at the first point that all branches reach.  An
+instruction of PTX counts as the machine instructions that it becomes (`instructions_costs`).  A case runs on two
+numbers of rows, and the count for rows is the difference, so all costs that do not grow with the rows drop out.
+Instructions "a row" are those of a warp for 32 rows.
 """
 
 import argparse
@@ -50,8 +50,6 @@ SETTINGS = {
 }
 # Tables that a share of the categories fits, and all do not, are none.
 OF_A_SHARE = {"windows.MOST_GROUPS": 0}
-# Bytes that CuPy's allocations begin at a multiple of.
-DEVICE_ALIGNMENT = 512
 # Bytes of tables that lie in a multiprocessor's own memory, and in the cache of all.
 NEAR, CACHED = 128 << 10, 48 << 20
 SECTOR = 32
@@ -160,7 +158,7 @@ class Case:
         n_rows, xp = tiles * tile, import_module("gpu_encode.cuda.runtime").xp
         keys = self.encoders.table_of(self.case, n_rows, self.n_categories)
         target = self.drawn.COLUMNS[self.case.target](n_rows)
-        X, y = xp.asarray(aligned(keys)), xp.asarray(aligned(target))
+        X, y = xp.asarray(keys), xp.asarray(target)
         settings = SETTINGS | ({"*.TILE": tile, "ordered.MOST_ROWS": tile} if self.in_tiles else {})
         settings |= OF_A_SHARE if self.share > 1 else {}
         with machine.counting(settings):
@@ -212,15 +210,6 @@ def kernels_of(run: Run) -> dict[str, list[machine.Launch]]:
     for launch in run.launches:
         found.setdefault(launch.kernel, []).append(launch)
     return found
-
-
-def aligned(values: Any) -> Any:
-    """Copy an array to where a GPU's would begin: kernels read whole vectors, and one between two costs more."""
-    room = np.empty(values.nbytes + DEVICE_ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % DEVICE_ALIGNMENT
-    out = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
-    out[...] = values
-    return out
 
 
 def homes_of(launch: machine.Launch, larger: machine.Launch, rows: tuple[int, int], share: int) -> list[str]:

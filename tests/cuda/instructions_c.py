@@ -1,4 +1,4 @@
-"""PTX as C: registers of 32 lanes are arrays, segments are cases of a switch, memory is the process's own."""
+"""PTX as C: registers of 32 lanes are arrays, segments are cases of a switch, memory is that of the process."""
 
 import re
 from pathlib import Path

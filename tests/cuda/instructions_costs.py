@@ -1,8 +1,8 @@
-"""Machine instructions that one of PTX becomes on sm_90, estimated from disassembly.
+"""The number of machine instructions on sm_90 for each instruction of PTX, estimated from disassembly.
 
-Numbers of 64 bits are pairs; a quotient or a root is a routine; moves mostly vanish.  Over 34 kernels the whole text
-that ptxas makes was 0.80 to 1.22 of what the table says of the whole PTX.  Of one kernel the instructions that a warp
-executes were measured, on an H200: all counts are scaled to those.
+Numbers of 64 bits are pairs; a quotient or a root is a routine; moves mostly vanish.  For 34 kernels, the whole code
+that ptxas makes had 0.80 to 1.22 times the instructions that the table gives for the whole PTX.  For one kernel, the
+instructions that a warp executes were measured on an H200; all counts are scaled to this measurement.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""A GPU of one multiprocessor, made of this CPU: kernels run as the PTX that a real one would get, and are counted.
+"""A GPU of one multiprocessor on this CPU: it runs the PTX that a real GPU would get, and counts instructions.
 
-Arrays are those that stand in for CuPy's.  Constants are those of a GPU, but for the number of its multiprocessors: few
-rows fill one, so that counts of two sizes differ by what rows cost.
+Arrays are the stand-ins for CuPy's arrays.  Constants are those of a GPU, except for the number of multiprocessors: few
+rows fill one of them, so the counts of two sizes differ only by the cost of rows.
 """
 
 import ast
@@ -31,6 +31,8 @@ from tests.cuda.instructions_ptx import BYTES, Module, read
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "instructions"
+# Bytes that CuPy's allocations begin at a multiple of.
+DEVICE_ALIGNMENT = 512
 COMPILER = ["gcc", "-w", "-O1", "-fno-strict-aliasing", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC"]
 BACKEND = "gpu_encode.cuda"
 MULTIPROCESSORS = 132
@@ -216,6 +218,7 @@ def stand_in_for_cupy() -> ModuleType:
     """Give a module `cupy` of arrays in this process's memory, on a device that does what the backend asks of one."""
     strict = import_module("tests.cuda.strict")
     library = strict.Library()
+    strict.StrictArray.__init__ = lambda array, held: setattr(array, "held", aligned(held))
     # Uploads take `set`; the recorder notes them by the function that makes a device array of a host one.
     strict.StrictArray.set = lambda array, host, **_: array.held.__setitem__(Ellipsis, host)
     event = SimpleNamespace(record=bool, synchronize=bool)
@@ -241,6 +244,21 @@ def stand_in_for_cupy() -> ModuleType:
     made.ndarray = strict.StrictArray  # type: ignore[attr-defined]
     made.__getattr__ = lambda name: getattr(library, name)  # type: ignore[method-assign]
     return made
+
+
+def aligned(held: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Move an array to an address that CuPy gives arrays, unless it is a view of one that has been moved.
+
+    Kernels read whole vectors, and a vector across two lines costs more.
+    """
+    if held.base is not None:
+        return held
+    room = np.empty(held.nbytes + DEVICE_ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % DEVICE_ALIGNMENT
+    # Through a view of memory, since an array whose base is an array is taken for a view.
+    out = np.ndarray(held.shape, held.dtype, room[start : start + held.nbytes].data, strides=held.strides)
+    out[...] = held
+    return out
 
 
 def install() -> None:

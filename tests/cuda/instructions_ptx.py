@@ -1,4 +1,4 @@
-"""PTX as segments: what runs between branches, barriers and operations of a warp, and where lanes meet again."""
+"""PTX as segments: the code between branches, barriers and warp operations, and the points where lanes join again."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What ordered encodings are tested with, whatever is added up: formulas, rules, orders; and how they are compared."""
+"""Formulas, rules and orders for tests of ordered encodings, and functions that compare the results."""
 
 from typing import Any
 

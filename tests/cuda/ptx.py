@@ -1,4 +1,4 @@
-"""Kernels to PTX and on to machine code for any architecture, on a machine without a GPU or driver."""
+"""Compiles kernels to PTX and to machine code for any architecture, on a machine without a GPU or driver."""
 
 import re
 import time

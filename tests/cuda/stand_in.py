@@ -1,6 +1,6 @@
-"""What stands in for the module `cupy` when the CUDA backend runs in the simulator: the strict arrays.
+"""The module that replaces `cupy` when the CUDA backend runs in the simulator, with strict arrays.
 
-GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in asks for it.
+GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in selects this module.
 """
 
 from typing import Any

@@ -1,9 +1,10 @@
 """A stand-in for CuPy on machines without a GPU: NumPy's numbers under CuPy's rules.
 
-CuPy runs nothing here, but says what it would refuse: functions that it lacks, options that its functions do not take,
-types that its element-wise kernels do not have, and host arrays among its own.  Refused as well is what CuPy takes and
-does otherwise: a host array in an index is a hidden transfer there, assignment to an index array counts in 32 bits (use
-`put`), where a place written twice holds either value, and the shape () of a new array means that of the old one.
+CuPy runs nothing here, but it is asked what it would refuse: functions that it lacks, options that its functions do not
+take, types that its element-wise kernels do not have, and host arrays among its own.  The stand-in also refuses calls
+that CuPy accepts but computes in another way than NumPy.  In CuPy, a host array in an index is a hidden transfer;
+assignment by an index array counts in 32 bits (use `put`), and an item that is written twice may hold either value; and
+the shape () of a new array means the shape of the old one.
 """
 
 import inspect

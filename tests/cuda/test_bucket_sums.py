@@ -1,4 +1,4 @@
-"""Sums of reals of many cells: rows brought together by buckets, added in windows, against the definition."""
+"""Sums of reals in many cells: rows are sorted into buckets and added in windows, compared with the definition."""
 
 from dataclasses import replace
 from importlib import import_module

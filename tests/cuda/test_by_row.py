@@ -1,4 +1,4 @@
-"""gather and leave_one_out on the GPU: where the output lies, and tables and cells that are views."""
+"""gather and leave_one_out on the GPU: outputs in all layouts, and tables and cells that are views."""
 
 from importlib import import_module
 

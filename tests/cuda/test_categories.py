@@ -1,4 +1,4 @@
-"""factorize, lookup and combine on the GPU: both ways, tables that grow, words that collide, ends of every type."""
+"""factorize, lookup and combine on the GPU: both ways, tables that grow, equal hashes, limits of every type."""
 
 import threading
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""Closed forms of encodings and their bounds, against fractions: no error is larger, and next to no row stays open.
+"""Closed forms of encodings, compared with fractions: errors stay within bounds, and hardly any row is undecided.
 
-The forms run on a CPU (emulator.h), from lines that are made of fractions here.
+The forms run on a CPU (emulator.h), on lines that are computed here from fractions.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Counts without weights: every strategy, forced, against the definition."""
+"""Counts without weights: every strategy, forced by thresholds, compared with the definition."""
 
 from dataclasses import replace
 from importlib import import_module

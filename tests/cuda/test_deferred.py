@@ -1,4 +1,4 @@
-"""Sums that a model leaves on the GPU: nobody can tell, but by what is copied."""
+"""Sums that a model leaves on the GPU: results do not change, only the number of copies."""
 
 import copy
 import os

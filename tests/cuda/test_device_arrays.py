@@ -1,4 +1,4 @@
-"""TargetEncoder on arrays in a GPU's memory: read there, computed there, given back there, with the bits of the CPU."""
+"""TargetEncoder on arrays in a GPU's memory reads, computes and returns them there, with the bits of the CPU."""
 
 import pickle
 from importlib import import_module

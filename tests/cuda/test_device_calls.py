@@ -1,4 +1,4 @@
-"""Calls go to the GPU no oftener, and move no more bytes, than they did: device_calls.py lists what they do there."""
+"""Limits of the launches and waits of a call, and of the bytes that it moves; device_calls.py counts them."""
 
 import os
 from functools import partial

@@ -1,4 +1,4 @@
-"""The GPU's iterative solver gives leading eigenvectors, or says that it does not; the host's stands behind it."""
+"""The GPU's iterative solver gives leading eigenvectors, or reports that it fails; then the host's solver runs."""
 
 import numpy as np
 import pytest

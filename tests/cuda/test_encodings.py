@@ -1,4 +1,4 @@
-"""Encodings in one pass on a GPU, against the array expressions on NumPy, bit for bit."""
+"""Encodings in one pass on a GPU, compared bit for bit with the array expressions on NumPy."""
 
 from dataclasses import replace
 from importlib import import_module

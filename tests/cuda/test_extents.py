@@ -1,4 +1,4 @@
-"""Binary digits that targets touch, read as vectors: the same as those of the definition, number by number."""
+"""The binary digits that targets need, read as vectors: the same as by the definition, number by number."""
 
 from importlib import import_module
 

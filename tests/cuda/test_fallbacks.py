@@ -1,4 +1,4 @@
-"""No call that is measured leaves its fused pass: what array expressions do instead takes many times as long."""
+"""All calls of the benchmarks stay in their fused passes; array expressions would take many times as long."""
 
 from importlib import import_module
 from itertools import product

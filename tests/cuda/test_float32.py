@@ -1,4 +1,4 @@
-"""Targets of 32 bits, read as they are: whatever a kernel makes of them, it makes of the same numbers of 64 bits."""
+"""Targets of float32 are read directly; kernels compute from them what they compute from the same float64 numbers."""
 
 from importlib import import_module
 

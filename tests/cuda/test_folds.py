@@ -1,4 +1,4 @@
-"""Fold numbers as kernels compute them: of launch arguments, for a chunk's rows, and written."""
+"""Fold numbers as kernels compute them: from launch arguments, for the rows of a chunk, and stored."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Look-ups of rows against the definition: folds, sizes, views and entries."""
+"""Look-ups of rows, compared with the definition: folds, sizes, views and entries."""
 
 from importlib import import_module
 

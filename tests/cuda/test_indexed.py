@@ -1,4 +1,4 @@
-"""Codes that are not written: what any kernel and any caller reads of them is what `factorize` gives."""
+"""Codes that are not written: kernels and callers read from them the codes that `factorize` gives."""
 
 from dataclasses import replace
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Keys that a GPU encodes together: the bits are those of each key alone on a CPU, and so is all that is learned."""
+"""Keys that a GPU encodes together: bits, and everything that is learned, equal those of each key alone on a CPU."""
 
 import pickle
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Leave-one-out by closed forms, and by exact code of rows that these leave open: the bits of NumPy's expressions."""
+"""Leave-one-out by closed forms, and by exact code for undecided rows: the bits of NumPy's expressions."""
 
 from collections import Counter
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Transfers through pinned buffers, on a stand-in that copies as late as a GPU may; and memory that runs out."""
+"""Transfers through pinned buffers, on a stand-in that copies as late as a GPU may; and errors if memory runs out."""
 
 import ctypes
 import sys

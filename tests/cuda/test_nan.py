@@ -1,4 +1,4 @@
-"""Encodings in the type of the output: NaN of any bits becomes the one NaN, and all else is as `cast` gives it."""
+"""Encodings in the type of the output: every NaN becomes `np.nan`, and all other numbers are as `cast` gives them."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""ordered on the GPU: its two ways, chunks and segments of every length, the carry, sums that wrap around 2**64."""
+"""ordered on the GPU: both ways, chunks and segments of all lengths, the carry, sums that wrap around 2**64."""
 
 from dataclasses import replace
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Encodings from ordered counts on a GPU, against the array expressions on NumPy, bit for bit."""
+"""Encodings from ordered counts on a GPU, compared bit for bit with the array expressions on NumPy."""
 
 from fractions import Fraction
 from functools import partial

@@ -1,4 +1,4 @@
-"""Encodings from ordered digits on a GPU, in any tiles, against NumPy, bit for bit."""
+"""Encodings from ordered digits on a GPU, in tiles of any size, compared with NumPy bit for bit."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Encodings from ordered sums of numbers on a GPU, against the array expressions on NumPy, bit for bit."""
+"""Encodings from ordered sums of numbers on a GPU, compared bit for bit with the array expressions on NumPy."""
 
 from functools import partial
 from importlib import import_module

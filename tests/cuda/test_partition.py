@@ -1,4 +1,4 @@
-"""Rows brought together by buckets: what tiles, runs and sizes hold, against loops over rows."""
+"""Rows sorted into buckets: the content of tiles, runs and sizes, compared with loops over rows."""
 
 from importlib import import_module
 

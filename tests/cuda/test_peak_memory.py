@@ -1,8 +1,9 @@
-"""Bytes a row, and a category, that a call takes on the device at its peak, beyond what it is given and gives.
+"""Peak device memory of a call, in bytes for each row and each category, in addition to its input and output.
 
-Live arrays are counted: every line of the package that makes an array notes how much is alive then.  What grows with
-rows, or with categories, is the difference between two calls at the same line, so that all else cancels out; the line
-where most grows is the peak.  What CuPy takes inside one of its functions (a sort above all) is not seen.
+Live arrays are counted: at every line of the package that makes an array, the size of all live arrays is recorded.  Two
+calls with different numbers of rows, or of categories, are compared line by line, so everything that does not grow
+cancels out.  The line with the largest growth is the peak.  Memory that CuPy takes inside one of its functions, above
+all a sort, is not seen.
 """
 
 import gc

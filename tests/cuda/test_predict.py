@@ -1,4 +1,4 @@
-"""Predictions: a fit to what was measured, sums of what is counted, and the longest of three for CUDA C++."""
+"""Predictions: a fit to measured times, sums of counts, and for CUDA C++ the largest of three times."""
 
 import json
 

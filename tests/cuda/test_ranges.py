@@ -1,4 +1,4 @@
-"""Ends of whole numbers, and which of them occur: of any width, any number of rows, any begin in memory."""
+"""The ends of whole numbers, and the numbers that occur: any type, number of rows, and first address in memory."""
 
 from importlib import import_module
 

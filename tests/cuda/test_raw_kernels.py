@@ -1,4 +1,4 @@
-"""Kernels in CUDA C++ on a machine without a GPU: compiled by NVRTC.  Tests beside this one run them all."""
+"""Kernels in CUDA C++ compile with NVRTC on a machine without a GPU; other tests of this folder run them."""
 
 import os
 import re

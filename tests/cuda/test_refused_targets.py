@@ -1,4 +1,4 @@
-"""Targets that are no finite numbers are refused by words that name the first such row, as they are on a CPU."""
+"""Targets that are not finite numbers give an error that names the first such row, as on a CPU."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Threads of a block share one memory, also those of the simulator, which run at any time."""
+"""The threads of a block share one memory, also in the simulator, whose threads run at any time."""
 
 import re
 from importlib import import_module

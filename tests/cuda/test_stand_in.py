@@ -1,4 +1,4 @@
-"""The stand-in for CuPy refuses what CuPy refuses, and exact numbers have NumPy's bits under its rules."""
+"""The stand-in refuses what CuPy refuses, and exact numbers have NumPy's bits under CuPy's rules."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Strings on the GPU: numbered as Arrow numbers them, sorted as Python sorts their bytes, looked up exactly."""
+"""Strings on the GPU: numbered as by Arrow, sorted as Python sorts their bytes, and looked up exactly."""
 
 from importlib import import_module
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Every way of adding rows on the GPU gives the digits of the definition: in tables, hot categories alone, in cells."""
+"""All ways to sum rows on the GPU give the digits of the definition: by table, by hot categories, by cell."""
 
 from dataclasses import replace
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Rows in tiles: what kernels count and look up in them, and around them, is what the definition says of each row."""
+"""Rows in tiles: kernels count and look up in tiles, and in the rows around them, as the definition does."""
 
 from dataclasses import replace
 from importlib import import_module

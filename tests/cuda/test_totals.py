@@ -1,4 +1,4 @@
-"""Sums over all categories, against NumPy: few lines and many, columns up to more than there are threads."""
+"""Sums over all categories, compared with NumPy: few and many lines, and more columns than threads."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Sums in windows of 63 bits are exact: whatever the numbers, the sample, the blocks and the order of additions."""
+"""Sums in windows of 63 bits are exact for all numbers, samples, numbers of blocks and orders of additions."""
 
 from dataclasses import replace
 from importlib import import_module

@@ -1,9 +1,9 @@
 """Blocks of numba's simulator in turns: a thread runs until it waits for its block or ends, and then the next one does.
 
-Numba's own starts a thread of the operating system for each thread of a kernel, and asks them without sleeping how far
-they are, which takes most of the time of a test. Here most kernels run in the thread that launches them, and only those
-with a barrier have threads of their own, of which one runs at a time. Turns go up and down the block alternately, so
-that what lacks a barrier reads, of one neighbour or the other, what is not yet written: each time alike.
+Numba's own simulator starts a thread of the operating system for each thread of a kernel, and polls these threads
+without sleeping, which takes most of the time of a test. Here most kernels run in the thread that launches them. Only
+kernels with a barrier have threads of their own, and one thread runs at a time. Turns go up and down the block
+alternately. So if a barrier is missing, a thread always reads a value that one of its neighbours has not written yet.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""The scripts of images call the README's commands, and what these name exists."""
+"""The scripts of container images call the commands of the README, and all files that they name exist."""
 
 import os
 import subprocess

@@ -1,7 +1,7 @@
-"""Images cannot be built here: each line of a Dockerfile is one that is run elsewhere, or checked below.
+"""Images cannot be built here: each line of a Dockerfile is run elsewhere, or checked below.
 
-Of the lines of `RUN` and `CMD`, .ci/run runs those that install and test; what root does first is called here, with
-stand-ins for the system's programs.
+.ci/run runs the lines of `RUN` and `CMD` that install and test. The commands that root runs before them are called
+here, with stand-ins for the system's programs.
 """
 
 import os

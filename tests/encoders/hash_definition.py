@@ -1,4 +1,4 @@
-"""XXH64 and folds by values in plain Python, after the published specification and the docstring of KFold."""
+"""XXH64 and folds by values in plain Python, from the published specification and the docstring of KFold."""
 
 MASK = 2**64 - 1
 PRIMES = (

@@ -1,4 +1,4 @@
-"""Rows of many kinds, tables and vectors cut into pieces, and what makes two encoders of them the same."""
+"""Rows of many kinds, tables and vectors cut into pieces, and a comparison of two encoders of the same rows."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Columns that are chosen, by type, selector, pattern or function, are encoded as if they had been listed."""
+"""Columns that are chosen by type, selector, pattern or function are encoded as if they had been listed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Which columns come out, in which order, under which names, of which types."""
+"""The columns of the output: their order, names and types."""
 
 import ipaddress
 from functools import partial

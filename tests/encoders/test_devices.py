@@ -1,4 +1,4 @@
-"""Where a call computes: where the data is, and host data where that is faster."""
+"""The device of a call: that of the data, or for data on the host the faster one."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""`draw`: the training encodings of one random order, by its number, without a fit."""
+"""`draw` gives the training encodings of one random order, by its number, without a fit."""
 
 from dataclasses import replace
 

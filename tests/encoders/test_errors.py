@@ -1,4 +1,4 @@
-"""A wrong call gets an error that says what, where and what to do, and leaves the encoder as it was."""
+"""A wrong call gives an error that says what is wrong, where, and what to do; the encoder is unchanged."""
 
 from functools import partial
 
@@ -368,5 +368,5 @@ def test_merge_of_other_targets(y, match):
 
 def test_merge_of_blow_up_columns():
     one, other = (quantity(cv=BLOW_UP) for _ in range(2))
-    with Unchanged(one, FRAME), pytest.raises(ValueError, match="Blow-up encoders cannot be merged"):
+    with Unchanged(one, FRAME), pytest.raises(ValueError, match="merge has no folds, which blow-up columns need"):
         one.merge(other)

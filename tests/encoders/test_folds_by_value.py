@@ -1,4 +1,4 @@
-"""Folds by what a row is, and not by where it lies: a published hash of its values."""
+"""Folds follow from a published hash of a row's values, and not from the row's position."""
 
 import datetime
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Processes that are forked from one that encodes: each child encodes and fits, whatever other threads were doing."""
+"""Forked processes: each child encodes and fits, whatever other threads did in its parent at that time."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The kind of table makes no difference to a single bit, and comes out as it went in."""
+"""The kind of table changes no bit, and the output has the kind of the input."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Categories that the user gives: a missing value that is not among them is as unknown as any other value."""
+"""Categories that the user gives: a missing value that is not among them is unknown, like any other value."""
 
 from functools import partial
 

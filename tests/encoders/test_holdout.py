@@ -1,4 +1,4 @@
-"""Holdout by a mask: who sees whom, by plain loops, however the rows and the mask come."""
+"""Holdout by a mask: the rows that each row sees, by plain loops, for all forms of rows and masks."""
 
 import numpy as np
 import pandas as pd

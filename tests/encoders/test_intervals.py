@@ -1,4 +1,4 @@
-"""Intervals and periods of pandas are categories: they are grouped as they are equal, and sorted as pandas sorts."""
+"""Intervals and periods of pandas are categories: equal ones are one category, sorted as pandas sorts them."""
 
 import pickle
 from itertools import permutations

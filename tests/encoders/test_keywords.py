@@ -1,4 +1,4 @@
-"""Unknown parameters are errors that say which one was meant."""
+"""Errors about unknown parameters name the parameter that was probably meant."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""More rows than digits have room for between carries: the room is made small, and the encodings are the same bits."""
+"""More rows than digits can hold between carries: with a smaller capacity, the encodings have the same bits."""
 
 from contextlib import contextmanager
 from importlib import import_module

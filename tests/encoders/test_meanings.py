@@ -1,4 +1,4 @@
-"""The meanings that other libraries get wrong, and edges that reviews found, one test each."""
+"""Details that other libraries get wrong, and edge cases from reviews, one test each."""
 
 import copy
 from fractions import Fraction

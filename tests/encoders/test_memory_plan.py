@@ -1,4 +1,4 @@
-"""`plan` tells a bound: no call takes more memory, and the bound is not many times what a call takes."""
+"""`plan` gives a bound: no call takes more memory, and the bound is not many times the memory of a call."""
 
 import gc
 import tracemalloc

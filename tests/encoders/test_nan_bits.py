@@ -1,4 +1,4 @@
-"""A NaN among encodings has the bits of `np.nan`, whatever bits the arithmetic of a processor gives it."""
+"""A NaN among encodings has the bits of `np.nan`, whatever bits the processor's arithmetic gives."""
 
 import os
 from importlib import import_module

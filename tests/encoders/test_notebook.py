@@ -1,4 +1,4 @@
-"""What a notebook shows of an encoder: scikit-learn's diagram, and below it what was learned."""
+"""An encoder in a notebook: scikit-learn's diagram, and below it what was learned."""
 
 import re
 

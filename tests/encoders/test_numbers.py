@@ -1,4 +1,4 @@
-"""Columns of numbers, summed and looked up without a category for each row: the same bits, and the same errors."""
+"""Columns of numbers that are summed and looked up without category codes: the same bits and errors."""
 
 import numpy as np
 import pandas as pd

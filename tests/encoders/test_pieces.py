@@ -1,4 +1,4 @@
-"""Tables in pieces: every bit that an encoder gives or keeps is that of the one table that they make up."""
+"""Tables in pieces: every bit that an encoder returns or stores is that of one table."""
 
 import collections
 import itertools

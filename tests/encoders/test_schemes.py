@@ -1,4 +1,4 @@
-"""Who looks at whom, by every scheme and splitter."""
+"""The rows that each row sees, for every scheme and splitter."""
 
 import numpy as np
 import pandas as pd

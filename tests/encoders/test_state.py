@@ -1,4 +1,4 @@
-"""What a fitted encoder holds: built in pieces, merged, copied, pickled and cloned without a change of a bit."""
+"""The state of a fitted encoder: building in pieces, merging, copying, pickling and cloning change no bit."""
 
 import pickle
 

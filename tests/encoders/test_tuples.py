@@ -1,4 +1,4 @@
-"""Combinations of values behind joint keys: by numbers and by sorted keys, made when they are asked for."""
+"""Combinations of values behind joint keys: by numbers and by sorted keys, made only when somebody asks for them."""
 
 import pickle
 

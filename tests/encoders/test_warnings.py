@@ -1,4 +1,4 @@
-"""What passes without an error, and is likely a mistake: said once, in words, in a class that can be silenced."""
+"""Calls that succeed but are probably mistakes give one warning, in words, of a class that can be silenced."""
 
 import warnings
 

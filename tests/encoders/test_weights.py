@@ -1,4 +1,4 @@
-"""Weights are numbers of rows: whole ones repeat rows, and of fractions a shrinkage changes as little as they do."""
+"""Weights are numbers of rows: whole weights repeat rows, and fractions change smoothed encodings continuously."""
 
 import numpy as np
 import pyarrow as pa

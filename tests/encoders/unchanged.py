@@ -1,4 +1,4 @@
-"""A failed call leaves no trace."""
+"""Checks that a failed call changes nothing."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Who looks at whom, read off the encodings.
+"""Finds from encodings which rows each row sees.
 
 With one category, row i's encoding of row j's own target is 1 / |V(i)| if i sees j, and 0 if not.
 """

@@ -1,4 +1,4 @@
-"""Numbers as fractions, and rounding as Python does it."""
+"""Numbers as fractions, and rounding as in Python."""
 
 from fractions import Fraction
 from math import inf

@@ -1,4 +1,4 @@
-"""exp and log: within one unit in the last place of 50 correct digits, and bits that never change."""
+"""exp and log are within one unit in the last place of 50 correct digits, and their bits never change."""
 
 from decimal import Decimal, localcontext
 from math import inf, nan

@@ -1,4 +1,4 @@
-"""Exact sums against fractions: nothing is lost, and rounding happens once."""
+"""Exact sums, compared with fractions: nothing is lost, and each sum is rounded once."""
 
 from fractions import Fraction
 from math import fsum

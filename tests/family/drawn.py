@@ -1,4 +1,4 @@
-"""Encodings of rows drawn by Hypothesis, the rows that a scheme shows, and order statistics by their definitions."""
+"""Encodings of rows that Hypothesis draws, the rows that a scheme shows, and order statistics by their definitions."""
 
 import math
 import warnings

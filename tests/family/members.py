@@ -1,4 +1,4 @@
-"""Every encoder of the family, as law tests take them: how it is made, and what of y it reads."""
+"""Every encoder of the family for tests of laws: how it is made, and how it uses y."""
 
 from typing import Any
 

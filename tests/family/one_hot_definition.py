@@ -1,4 +1,4 @@
-"""One-hot columns in plain loops, one column of X at a time: what the encoder is held to."""
+"""One-hot columns in plain loops, one column of X at a time: the definition for tests."""
 
 from collections import defaultdict
 from collections.abc import Sequence

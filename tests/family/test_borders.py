@@ -1,4 +1,4 @@
-"""Targets cut at borders: given ones and quantiles, wherever the rows are."""
+"""Targets cut at borders: given borders and quantiles, for rows in memory, parts and files."""
 
 from fractions import Fraction
 

@@ -1,6 +1,6 @@
 """Parameters by column: every key is encoded as by an encoder of its own, bit by bit.
 
-That parts, files, clusters, libraries and backends give the same is shown for all members of the family.
+Parts, files, clusters, libraries and backends are tested with all members of the family, elsewhere.
 """
 
 import pickle

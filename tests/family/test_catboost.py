@@ -1,4 +1,4 @@
-"""CatBoost's statistics against their formulas in plain Python, and targets cut at borders."""
+"""CatBoost's statistics, compared with their formulas in plain Python, and targets cut at borders."""
 
 import math
 import warnings

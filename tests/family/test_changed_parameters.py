@@ -1,4 +1,4 @@
-"""A parameter that changes between calls of `partial_fit` is named, with what it was and what it is."""
+"""If a parameter changes between calls of `partial_fit`, the error names its old and its new value."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Statistics, order statistics and weights of evidence of drawn rows, against definitions in plain Python."""
+"""Statistics, order statistics and weights of evidence of drawn rows, compared with definitions in plain Python."""
 
 import math
 from decimal import Decimal, localcontext

@@ -1,4 +1,4 @@
-"""New rows beside those of training: every encoder, every kind of table, in parts and in files, by plain loops."""
+"""Drift of new rows, compared with plain loops: every encoder, every kind of table, in parts and in files."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Rows taken out again: the bits of an encoder that has never seen them, or an error that changes nothing."""
+"""Rows that are forgotten: the bits of an encoder that has never seen them, or an error that changes nothing."""
 
 from fractions import Fraction
 
@@ -8,7 +8,7 @@ import pytest
 
 import gpu_encode as ge
 from tests.encoders.pieces import saved
-from tests.family.members import MERGEABLE, ROWS, WEIGHTS, N
+from tests.family.members import AMOUNT, MERGEABLE, QUANTITY, ROWS, WEIGHTS, N
 from tests.family.test_laws import fitted_attributes, members
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -124,3 +124,29 @@ def test_who_cannot_forget():
     assert not hasattr(ge.FactorizationEncoder(), "forget")
     with pytest.raises(ValueError, match="forget has no folds"):
         ge.TargetEncoder(cv=ge.KFold(2, blow_up=True)).fit(X, Y).forget(X[:1], Y[:1])
+
+
+@pytest.mark.parametrize("cv", [ge.Holdout(), ge.Holdout(mask="held"), {"city": 3, "zip": ge.Holdout(0.3)}], ids=str)
+def test_calibration_rows_are_not_told_from_others(cv):
+    encoder = ge.TargetEncoder(columns=["city", "zip"], cv=cv, **QUANTITY).fit(ROWS, AMOUNT)
+    for call in (encoder.forget, encoder.partial_fit):
+        with pytest.raises(ValueError, match=r"cannot tell which rows .* calibrate.*Holdout\(new_rows=\"all\"\)"):
+            call(ROWS[:9], AMOUNT[:9])
+
+
+def test_a_kind_that_auto_would_not_find_again_is_named():
+    X, rows = [["a"], ["a"], ["b"], ["b"], ["a"]], slice(4, 5)
+    for y, kind in ([*"xyxyz"], "multiclass"), ([1, 2, 1, 2, 0.5], "continuous"):
+        encoder, left = ge.TargetEncoder(smooth=None).fit(X, y), slice(0, 4)
+        with pytest.raises(ValueError, match=f'set_params\\(target_type="{kind}"'):
+            encoder.forget(X[rows], y[rows])
+        expected = ge.TargetEncoder(smooth=None, target_type=kind).fit(X[left], y[left])
+        encoder.set_params(target_type=kind).forget(X[rows], y[rows])
+        assert encoder.transform(X).tolist() == expected.transform(X).tolist()
+
+
+def test_buckets_of_given_borders_stay():
+    y, made = np.array([0.0, 1.0, 0.0, 2.0]), ge.CatBoostEncoder("buckets", borders=[0.5, 1.5])
+    expected = ge.CatBoostEncoder("buckets", borders=[0.5, 1.5]).fit(X[["zip"]][:2], y[:2])
+    made.fit(X[["zip"]][:4], y).forget(X[["zip"]][2:4], y[2:])
+    pd.testing.assert_frame_equal(made.transform(X[["zip"]]), expected.transform(X[["zip"]]), check_exact=True)

@@ -1,4 +1,4 @@
-"""GLMM as a smoothing: fitted once a fold to what the fold sees, and refused where rows see sums of their own."""
+"""GLMM as a smoothing: fitted once for each fold to the visible rows, and refused if rows see sums of their own."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""GradientEncoder: against its definition in exact fractions, and what it refuses."""
+"""GradientEncoder, compared with its definition in exact fractions, and its errors."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Hashed values, against MurmurHash3 in plain Python, scikit-learn's FeatureHasher, and themselves."""
+"""Hashed values, compared with MurmurHash3 in plain Python and with scikit-learn's FeatureHasher."""
 
 import datetime as dt
 import pickle

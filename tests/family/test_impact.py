@@ -1,4 +1,4 @@
-"""vtreat's treatment of categories: against the formulas in plain Python."""
+"""vtreat's treatment of categories, compared with the formulas in plain Python."""
 
 import math
 from fractions import Fraction

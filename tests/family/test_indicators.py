@@ -1,4 +1,4 @@
-"""Indicators say that no visible row has a category, or that a row has no value, in training and afterwards."""
+"""Indicators mark categories that no visible row has, and missing values, in training and for new rows."""
 
 import numpy as np
 import pandas as pd

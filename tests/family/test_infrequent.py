@@ -1,4 +1,4 @@
-"""Infrequent categories are told by what each row sees, and are one category together or as if unseen."""
+"""Infrequent categories follow from the rows that each row sees; they are joined into one category, or are unseen."""
 
 from functools import partial
 from itertools import product

@@ -1,4 +1,4 @@
-"""What every encoder of the family keeps to: one answer in pieces, parts, files, clusters, libraries and backends."""
+"""Laws of every encoder of the family: the same bits in pieces, parts, files, clusters, libraries and backends."""
 
 import pickle
 import sys

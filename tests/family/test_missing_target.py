@@ -1,4 +1,4 @@
-"""Rows without a target: their categories are known, they see as other rows do, and no row sees them."""
+"""Rows without a target: their categories are known, they see the same rows as others do, and no row sees them."""
 
 import re
 from fractions import Fraction

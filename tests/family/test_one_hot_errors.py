@@ -1,4 +1,4 @@
-"""What OneHotEncoder refuses or warns of, in which words; and that it is then as it was."""
+"""The errors and warnings of OneHotEncoder and their words; after an error the encoder is unchanged."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Laws of OneHotEncoder's sparse matrices: the same bits, however rows come, are kept, and where they lie."""
+"""Sparse matrices of OneHotEncoder have the same bits for all forms of input, all formats and both devices."""
 
 import pickle
 import sys

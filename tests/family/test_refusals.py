@@ -1,4 +1,4 @@
-"""What each encoder of the family refuses, in which words; and that it is then as it was."""
+"""The errors of each encoder of the family and their words; after an error the encoder is unchanged."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""One row at a time: the values that `transform` gives, bit by bit, for every encoder, policy and kind of value."""
+"""One row at a time: the values of `transform`, bit by bit, for every encoder, policy and kind of value."""
 
 import datetime
 import pickle

@@ -1,4 +1,4 @@
-"""Codes on another scale are the codes as they are, put on it: in training, for new rows, and for what is unseen."""
+"""Encodings on another scale are plain encodings, transformed: in training, for new rows, for unseen values."""
 
 import math
 from functools import partial

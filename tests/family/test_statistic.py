@@ -1,4 +1,4 @@
-"""StatisticEncoder of the target: labels, functions of a user, and rows that see nothing."""
+"""StatisticEncoder of the target: labels, functions of a user, and rows that see no other rows."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""Skewness and statistics of a user's own: sums of terms, exact, against definitions in fractions."""
+"""Skewness and a user's own statistics: exact sums of terms, compared with definitions in fractions."""
 
 import math
 import pickle

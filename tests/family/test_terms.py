@@ -1,4 +1,4 @@
-"""Targets of several terms: what takes rows of them does so one by one, and ties longer than a tile stay ties."""
+"""Targets of several terms: selections of rows select every term, and ties longer than a tile stay ties."""
 
 import inspect
 import math

@@ -1,4 +1,4 @@
-"""What is compiled beforehand is all that the family needs, and the command says where it lies."""
+"""The kernels that are compiled beforehand are all that the family needs, and the command names their folder."""
 
 import json
 import os

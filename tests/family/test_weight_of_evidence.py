@@ -1,4 +1,4 @@
-"""WeightOfEvidenceEncoder against its formula, and the laws of every encoder."""
+"""WeightOfEvidenceEncoder, compared with its formula, and the laws of every encoder."""
 
 import math
 from decimal import Decimal, localcontext

@@ -1,6 +1,6 @@
-"""What cuML 26.10's ``cuml.preprocessing.TargetEncoder`` computes, in plain loops: a definition to compare with.
+"""The computations of cuML 26.10's ``cuml.preprocessing.TargetEncoder`` in plain loops, for comparisons.
 
-Written from a description of its steps, in pandas and floats; only what decides a number is here.
+It was written from a description of the steps, with pandas and floats, and has only the steps that decide a number.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Rows whose sums, means and shrunk means floats hold without rounding, so that two formulas can be held to one bit."""
+"""Rows whose sums, means and shrunk means are exact in floats, so that two formulas must agree to the bit."""
 
 import numpy as np
 import pandas as pd

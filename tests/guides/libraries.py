@@ -1,4 +1,4 @@
-"""What the guides and examples run on: cuDF where the suites run on a GPU and cuDF is there, pandas elsewhere."""
+"""The libraries for guides and examples: cuDF if the suites run on a GPU with cuDF, otherwise pandas."""
 
 from importlib.util import find_spec
 

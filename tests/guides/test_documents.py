@@ -1,6 +1,6 @@
-"""Every Python block of guides and notebooks runs, with pandas for cuDF where no GPU is; tables are looked up.
+"""Every Python block of guides and notebooks runs (without a GPU pandas replaces cuDF), and tables are checked.
 
-Blocks that are called `python cuml` run on cuML where it is, and on its formulas where pandas stands in for cuDF.
+Blocks that are called `python cuml` run on cuML if it is installed, and on its formulas if pandas replaces cuDF.
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""Every example runs at tiny size, prints its scores, and its scores say what the example says they do."""
+"""Every example runs at tiny size and prints its scores, and the scores agree with the example's text."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""What docs/family.md says that encoders take is what they take."""
+"""The tables of docs/family.md say truly which inputs each encoder takes."""
 
 import re
 from pathlib import Path

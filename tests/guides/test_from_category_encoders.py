@@ -1,4 +1,4 @@
-"""What the README says of coming from category_encoders: the encodings of new rows, with categories of one row."""
+"""The guide's lines about category_encoders: the encodings of new rows, with categories of one row."""
 
 import category_encoders
 import numpy as np

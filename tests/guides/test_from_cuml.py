@@ -1,4 +1,4 @@
-"""What `docs/from-cuml.md` says of the numbers, against cuML's formulas."""
+"""The statements of `docs/from-cuml.md` about numbers, compared with cuML's formulas."""
 
 import numpy as np
 import pandas as pd

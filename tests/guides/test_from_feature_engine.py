@@ -1,4 +1,4 @@
-"""What the README says of coming from feature-engine, and from groups of pandas: numbers that do not change."""
+"""The README's lines about feature-engine, and about groups of pandas: the same numbers."""
 
 import numpy as np
 import pandas as pd

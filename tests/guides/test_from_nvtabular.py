@@ -1,4 +1,4 @@
-"""What `docs/from-nvtabular.md` says of the numbers, against NVTabular's formulas."""
+"""The statements of `docs/from-nvtabular.md` about numbers, compared with NVTabular's formulas."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What `docs/from-r.md` says of the numbers, against the formulas of R's packages, written here in plain loops."""
+"""The statements of `docs/from-r.md` about numbers, compared with the formulas of R's packages in plain loops."""
 
 from math import exp, log
 

@@ -1,4 +1,4 @@
-"""Boosting on rows of its own shifts its slope, by as much as theory says; fresh and ordered rows cure residuals."""
+"""Boosting on one sample shifts the slope as much as theory says; fresh and ordered rows remove the shift."""
 
 import importlib
 import itertools

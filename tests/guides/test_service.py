@@ -1,4 +1,4 @@
-"""The service of the examples answers every request while its model is replaced, each by one model, to the bit."""
+"""The example service answers every request while its model is replaced, each with one model, to the bit."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The documentation site: its reference has every public name, and its hook finds what the guides link to."""
+"""The documentation site: its reference has every public name, and its hook finds the files that guides link to."""
 
 import importlib.util
 import re

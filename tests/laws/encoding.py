@@ -1,4 +1,4 @@
-"""The library under test, called as users call it: one place that knows its names."""
+"""The library under test, called as users call it; only this file knows the library's names."""
 
 import os
 import warnings

@@ -1,10 +1,10 @@
 """Records every output on real tables, and compares it with a record of another version, bit by bit.
 
 ``python -m tests.laws.every_output --data FOLDER --write FILE.npz`` runs all cases on the Parquet files of a folder
-(those that `real_tables.toml` names) and writes what came out; ``--compare FILE.npz`` runs them and lists what
-differs.  ``--save-models FOLDER`` and ``--load-models FOLDER`` do the same with encoders that are saved and loaded.
-``--only TEXT`` narrows the cases to those with the text in their name.  Public names alone are used, so the same script
-runs with an older version in front of it on the path.
+(`real_tables.toml` names them) and writes the outputs; ``--compare FILE.npz`` runs all cases and lists the outputs that
+differ.  ``--save-models FOLDER`` and ``--load-models FOLDER`` do the same with encoders that are saved and loaded.
+``--only TEXT`` selects the cases with this text in their name.  Only public names are used, so the same script can run
+an older version of the library, if that version comes first on the path.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Numbers that other libraries publish, with the rows that they belong to."""
+"""Numbers that other libraries publish, and the rows from which they were computed."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What came out of many cases, short enough to keep: a digest and the first values of every column."""
+"""A short record of the outputs of many cases: a digest and the first values of every column."""
 
 import hashlib
 import warnings

@@ -1,4 +1,4 @@
-"""Rows by their age: half-lives and windows of time folds and orders, by fractions in loops; one answer everywhere."""
+"""Half-lives and windows of time folds and orders, compared with loops over fractions, on every backend."""
 
 import datetime
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Every scheme with every smoothing, target kind and weighting gives the bits of its definition."""
+"""Every scheme, with every smoothing, kind of target and weighting, gives the bits of its definition."""
 
 import numpy as np
 import pytest

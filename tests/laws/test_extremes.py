@@ -1,4 +1,4 @@
-"""Targets and weights of extreme size beside the real numbers that the formulas give, by fractions."""
+"""Targets and weights of extreme size: encodings compared with the exact results of the formulas, by fractions."""
 
 import math
 from decimal import Decimal, localcontext

@@ -1,4 +1,4 @@
-"""What must not matter: names and pieces; the definitions know no order of rows, and weights as repeated rows."""
+"""Names and pieces change no bit; definitions do not depend on the order of rows, and weights repeat rows."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Keys that are encoded together: the bits are those of each key alone, and so is all that is learned."""
+"""Keys that are encoded together: encodings, and everything that is learned, equal those of each key alone."""
 
 import itertools
 import pickle

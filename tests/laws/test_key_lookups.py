@@ -1,4 +1,4 @@
-"""Keys of new rows that are looked up together: the bits, warnings and counts are those of each key alone."""
+"""Keys of new rows that are looked up together: bits, warnings and counts equal those of each key alone."""
 
 import itertools
 import pickle

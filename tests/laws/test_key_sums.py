@@ -1,4 +1,4 @@
-"""Keys whose rows are counted together, by `fit` and in parts: sums and encodings are those of each key alone."""
+"""Keys whose rows are summed together, by `fit` and in parts: sums and encodings equal those of each key alone."""
 
 import numpy as np
 import pandas as pd

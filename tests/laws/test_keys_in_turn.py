@@ -1,4 +1,4 @@
-"""Keys that are encoded a few at a time: every bit is that of one call, and memory does not grow with their number."""
+"""Keys that are encoded a few at a time: every bit is that of one call, and memory does not grow with the keys."""
 
 import tracemalloc
 import warnings

@@ -1,4 +1,4 @@
-"""Laws of every smoothing, seen through encodings: with prior 0 and category means of 1 these are lambda itself."""
+"""Laws of every smoothing; with a prior of 0 and category means of 1, encodings are lambda itself."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""m-estimates where priors, weights or m are at the ends of what they can be: on every backend the same."""
+"""m-estimates with extreme priors, weights and m have the same bits on every backend."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Memory of a call with many keys: their encodings, the codes of the columns, and little beside them."""
+"""Memory of a call with many keys: encodings, the codes of the columns, and little more."""
 
 import gc
 import itertools

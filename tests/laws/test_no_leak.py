@@ -1,4 +1,4 @@
-"""A row's own target never reaches its own training encoding: not one bit of it, priors and lone rows included."""
+"""A row's own target changes no bit of its own training encoding, including priors and categories of one row."""
 
 import numpy as np
 import pytest

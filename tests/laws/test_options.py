@@ -1,4 +1,4 @@
-"""Priors, rare and absent categories, nulls, hierarchies and indicators by their definitions."""
+"""Priors, rare and missing categories, nulls, hierarchies and indicators, compared with their definitions."""
 
 import numpy as np
 import pandas as pd

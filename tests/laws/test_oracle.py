@@ -1,4 +1,4 @@
-"""The oracle itself against scikit-learn, category_encoders, fsum and numbers in print."""
+"""The oracle itself, compared with scikit-learn, category_encoders, fsum and published numbers."""
 
 from math import fsum, isnan
 

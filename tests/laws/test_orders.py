@@ -1,4 +1,4 @@
-"""Ordered statistics: ties in time, several permutations, rows left out, and long orders with their checkpoints."""
+"""Ordered statistics: ties in time, several permutations, rows that are left out, and long orders with checkpoints."""
 
 import itertools
 from fractions import Fraction

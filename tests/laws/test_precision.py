@@ -1,4 +1,4 @@
-"""Encodings beside the real numbers that the formulas give: as near as the docstrings of the smoothings say."""
+"""Encodings are as near to the exact results of the formulas as the docstrings of the smoothings say."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction

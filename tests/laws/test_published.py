@@ -1,4 +1,4 @@
-"""Codes that scikit-learn, category_encoders and vtreat publish."""
+"""Encodings that scikit-learn, category_encoders and vtreat publish."""
 
 import numpy as np
 import pandas as pd

@@ -1,6 +1,6 @@
-"""Who sees whom, stated without the library: how many folds there are, of which sizes, and what each row sees.
+"""Which rows each row sees, computed without the library: the number and the sizes of folds, and the visible rows.
 
-The oracle takes what a row sees from the library; these are the laws that this has to keep.
+The oracle asks the library which rows a row sees; these tests check the library's answer.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Fits of one view and output, references, and the models' likelihoods in plain terms."""
+"""Fits of one view and output, reference values, and the likelihoods of the models in plain code."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The model of 0 and 1: what it has in common with lme4 and with its likelihood, and its edges."""
+"""The model of a 0/1 target, compared with lme4 and with its likelihood, and its edge cases."""
 
 import numpy as np
 import pytest

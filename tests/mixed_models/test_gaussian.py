@@ -1,4 +1,4 @@
-"""The model of a real target: what it has in common with lme4 and with its definition, and its edges."""
+"""The model of a real target, compared with lme4 and with its definition, and its edge cases."""
 
 from fractions import Fraction
 

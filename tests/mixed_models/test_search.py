@@ -1,4 +1,4 @@
-"""Searches, sums in a defined order, the Gauss-Hermite rule, and what both models have in common."""
+"""The parts of both mixed models: searches, sums in a defined order, and the Gauss-Hermite rule."""
 
 from math import sqrt
 

@@ -1,4 +1,4 @@
-"""Every kernel compiles for every type it is launched with, and rounds as the CPU does."""
+"""Every kernel compiles for every type with which it is launched, and rounds as the CPU does."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""cuDF's frames out of Arrow's tables and back: on a GPU as cuDF does it, else in the host's memory."""
+"""Converts tables of Arrow to frames of cuDF and back: with cuDF on a GPU, otherwise in the host's memory."""
 
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo

@@ -1,8 +1,8 @@
-"""A plugin of pytest: the real cuDF beside numba's simulator, on a machine without a GPU.
+"""A plugin of pytest: the real cuDF with numba's simulator, on a machine without a GPU.
 
-cuDF wants the real numba.cuda when it is imported, and needs no GPU for that; only then is the simulator put in its
-place for us.  Frames are made of the host's memory (`tests/rapids/frames.py`), as the simulator's arrays are: cuDF
-looks after columns, types and indices, and what it would compute on a GPU raises.
+cuDF needs the real numba.cuda when it is imported, but no GPU.  After this import, the simulator replaces numba.cuda
+for our backend.  Frames are in the host's memory (`tests/rapids/frames.py`), as the simulator's arrays are: cuDF
+handles columns, types and indices, and every computation that it would do on a GPU raises an error.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Columns of cuDF are numbered on the device as Arrow's are on the host: the same codes, the same vocabulary."""
+"""Columns of cuDF get the same codes and vocabulary on the device as columns of Arrow get on the host."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Encoders on frames of cuDF: the encodings of the host, in such a frame with the index and other columns of X."""
+"""Encoders on frames of cuDF: the encodings of the host, in a cuDF frame with the index and other columns of X."""
 
 import os
 import pickle

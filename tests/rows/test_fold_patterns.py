@@ -1,4 +1,4 @@
-"""Fold patterns against a row-by-row definition in Python integers, and numbers that must never change."""
+"""Fold patterns, compared with a definition for single rows in Python integers, and numbers that must never change."""
 
 from itertools import pairwise
 from math import gcd

@@ -1,4 +1,4 @@
-"""Permutations against row-by-row networks in Python integers, and numbers that must never change."""
+"""Permutations, compared with networks for single rows in Python integers, and numbers that must never change."""
 
 from itertools import permutations
 from math import factorial

@@ -1,4 +1,4 @@
-"""Files that are altered on purpose, for the tests of what is refused."""
+"""Files that are changed on purpose, for tests of errors."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file is said in a ValueError that names it; what loads nevertheless is the model saved."""
+"""A damaged file gives a ValueError that names it; if a changed file still loads, it is the model that was saved."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Encoders of factors come back from files with the same bits; what does not fit together in a file is refused."""
+"""Encoders of factors load with the same bits; parts of a file that do not fit together are refused."""
 
 from pathlib import Path
 from typing import Any

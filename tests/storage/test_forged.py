@@ -1,4 +1,4 @@
-"""Documents that are forged: archives that are whole, of parts that do not fit together."""
+"""Forged documents: complete archives whose parts do not fit together are refused."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Models that an older version saved give the same bits, and so does fitting them anew."""
+"""Models that older versions saved give the same bits, and so does a new fit."""
 
 import json
 import zipfile

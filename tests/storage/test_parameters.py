@@ -1,4 +1,4 @@
-"""Parameters in files: all that say what `transform` does, and of the rest all that does not grow with the rows."""
+"""Parameters in files: all that affect `transform`, and of the others those whose size does not grow with the rows."""
 
 import datetime
 import signal

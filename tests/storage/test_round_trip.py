@@ -1,4 +1,4 @@
-"""A loaded encoder is the one that was saved: the same bits, parameters and attributes, now and after more rows."""
+"""A loaded encoder equals the saved one: the same bits, parameters and attributes, also after more rows."""
 
 import pickle
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The state of a fitted encoder is NumPy's arrays and plain Python: copies, pickles, skops and MLflow keep all bits."""
+"""A fitted encoder holds NumPy arrays and plain Python: copies, pickles, skops and MLflow keep all bits."""
 
 import copy
 import datetime

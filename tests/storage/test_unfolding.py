@@ -1,4 +1,4 @@
-"""A model's file may take eight times its size of memory, or 64 MiB, and little time: measured from outside."""
+"""Loading a model takes at most eight times the file's size, or 64 MiB, and little time: measured from outside."""
 
 import io
 import json

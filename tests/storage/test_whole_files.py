@@ -1,4 +1,4 @@
-"""A model appears whole or not at all, and is read where the libraries it was fitted with are not installed."""
+"""A model file appears complete or not at all, and loads without the libraries with which it was fitted."""
 
 import os
 import subprocess

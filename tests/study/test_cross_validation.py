@@ -1,4 +1,4 @@
-"""`cross_val_transform` gives, to the bit, what a fit to the training rows of each outer fold gives."""
+"""`cross_val_transform` gives the bits of a separate fit to the training rows of each outer fold."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""The containers of every library, and the ops that the frames call."""
+"""The containers of every library, and the operations that frames call."""
 
 from importlib import import_module
 from typing import Any

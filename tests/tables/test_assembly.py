@@ -1,4 +1,4 @@
-"""Tables come back in their own library, with their index, their order, and what passes through untouched."""
+"""Output tables have the library, the index and the order of X, and columns that pass through do not change."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""Few rows of text are looked up by Python's hashes: the codes are those of many rows, and so is what is refused."""
+"""Few rows of text are looked up by Python's hashes: codes and errors are the same as for many rows."""
 
 import numpy as np
 import pandas as pd

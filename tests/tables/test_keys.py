@@ -1,4 +1,4 @@
-"""The same values give the same codes and the same vocabulary, whatever holds them."""
+"""Equal values give the same codes and the same vocabulary in every container."""
 
 import datetime as dt
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Several tables as one frame: numbered by themselves, with the codes and the vocabulary that one table would have."""
+"""Several tables as one frame: each is numbered by itself, and codes and vocabulary are those of one table."""
 
 import collections
 import itertools

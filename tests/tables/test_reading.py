@@ -1,4 +1,4 @@
-"""What is a table, what is not, and what the message says."""
+"""Which inputs are tables, and what the errors about other inputs say."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Text and bytes numbered and looked up by the compiled backend: the same bits as by Arrow, whatever holds them."""
+"""Text and bytes in all containers: the compiled backend numbers and looks them up with the same bits as Arrow."""
 
 import pickle
 import sys

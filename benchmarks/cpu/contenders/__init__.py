@@ -1,4 +1,4 @@
-"""Who is compared, a family a file."""
+"""The contenders, one file for each family."""
 
 from benchmarks.cpu.contenders import hand_written, libraries, limit, ours, polars_forms
 

@@ -1,4 +1,4 @@
-"""What people write by hand: NumPy's bincount after pd.factorize or straight on the keys, and pandas' running sums."""
+"""Code that people write by hand: NumPy's bincount after pd.factorize or directly on the keys; pandas' running sums."""
 
 from functools import partial
 from typing import Any
@@ -15,13 +15,13 @@ TOLERANCE = 1e-8
 
 
 def encode_ordered(keys: Any, y: Any) -> Array:
-    """Encode each row by pandas' cumsum and cumcount of its category."""
+    """Encode each row with pandas' cumsum and cumcount of its category."""
     groups = y.groupby(keys, sort=False)
     return np.asarray((groups.cumsum() - y + SMOOTH * y.mean()) / (groups.cumcount() + SMOOTH))
 
 
 def factorize(keys: Any, work: str, y: Array, folds: Array) -> Array:
-    """Number the keys by pd.factorize, then encode by bincount."""
+    """Number the keys with pd.factorize, then encode with bincount."""
     import pandas as pd
 
     codes, values = pd.factorize(keys)
@@ -29,12 +29,12 @@ def factorize(keys: Any, work: str, y: Array, folds: Array) -> Array:
 
 
 def encode_small_integers(keys: Array, work: str, y: Array, folds: Array) -> Array:
-    """Encode by bincount straight on keys that are small numbers from zero on."""
+    """Encode with bincount directly on keys, which are small numbers from zero on."""
     return encode(keys, int(keys.max()) + 1, work, y, folds)
 
 
 def encode(codes: Array, size: int, work: str, y: Array, folds: Array) -> Array:
-    """Encode by bincount and a look-up."""
+    """Encode with bincount and a look-up."""
     if work == "classes":
         return encode_classes(codes, size, y, folds)
     counts = np.bincount(codes, minlength=size)
@@ -63,7 +63,7 @@ def encode_classes(codes: Array, size: int, y: Array, folds: Array) -> Array:
 
 
 def numpy(rows: Rows) -> Prepared:
-    """NumPy after pd.factorize; text is pandas' own type of it, which is faster than Python objects."""
+    """Prepare NumPy after pd.factorize; text has pandas' own type, which is faster than Python objects."""
     import pandas as pd
 
     keys = pd.Series(rows.text.to_pandas(), dtype="str").array if rows.keys == "text" else rows.codes
@@ -71,25 +71,25 @@ def numpy(rows: Rows) -> Prepared:
 
 
 def numpy_range(rows: Rows) -> Prepared:
-    """NumPy without pd.factorize."""
+    """Prepare NumPy without pd.factorize."""
     call = partial(encode_small_integers, rows.codes, rows.work, rows.target, rows.folds)
     return Prepared(call, expected_of(rows, TOLERANCE))
 
 
 def pandas(rows: Rows) -> Prepared:
-    """Running sums of pandas, which NumPy has not by category."""
+    """Prepare running sums of pandas; NumPy has none by category."""
     import pandas as pd
 
     return Prepared(partial(encode_ordered, rows.series, pd.Series(rows.target)), expected_of(rows, TOLERANCE))
 
 
 def dictionary_encode(keys: Any) -> Array:
-    """Number the keys by Arrow's dictionary_encode."""
+    """Number the keys with Arrow's dictionary_encode."""
     return keys.dictionary_encode().indices.to_numpy()
 
 
 def arrow(rows: Rows) -> Prepared:
-    """Arrow alone."""
+    """Prepare Arrow alone."""
     return Prepared(partial(dictionary_encode, rows.arrow), expected_of(rows))
 
 

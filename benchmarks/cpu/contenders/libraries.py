@@ -14,14 +14,14 @@ from benchmarks.harness.rows import N_FOLDS, Array, Rows
 
 
 def splitter(kind: str) -> Any:
-    """What scikit-learn splits rows with; before 1.9 its encoder takes a number only."""
+    """Give the splitter of scikit-learn's encoder; before 1.9 the encoder takes only a number."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     return (KFold if kind == "continuous" else StratifiedKFold)(N_FOLDS, shuffle=True, random_state=0)
 
 
 def sklearn_encoder(kind: str) -> Any:
-    """scikit-learn's TargetEncoder, whose folds are its own."""
+    """Make scikit-learn's TargetEncoder, with its own folds."""
     import sklearn
     from sklearn.preprocessing import TargetEncoder
 
@@ -31,7 +31,7 @@ def sklearn_encoder(kind: str) -> Any:
 
 
 def sklearn_folds(rows: Rows) -> Array:
-    """Fold numbers that scikit-learn's TargetEncoder draws."""
+    """Give the fold numbers that scikit-learn's TargetEncoder draws."""
     folds = np.empty(rows.n_rows, dtype=np.int32)
     for number, (_, own) in enumerate(splitter(rows.kind).split(np.empty((rows.n_rows, 1)), rows.target)):
         folds[own] = number
@@ -48,19 +48,19 @@ def sklearn(rows: Rows) -> Prepared:
 
 
 def series_of(rows: Rows) -> Any:
-    """Target as pandas has it."""
+    """Give the target as a pandas series."""
     import pandas as pd
 
     return pd.Series(rows.target, name="y", copy=False)
 
 
 def category_encoder(name: str, **options: Any) -> Callable[[], Any]:
-    """Give what makes an encoder of category_encoders."""
+    """Give the function that makes an encoder of category_encoders."""
     return lambda: getattr(import_module("category_encoders"), name)(cols=["key"], **options)
 
 
 def of_frames(rows: Rows, make: Callable[[], Any], in_one_call: bool = False, **rule: Any) -> Prepared:
-    """An encoder of pandas frames; `rule` is what is not as in `expected_of`."""
+    """Prepare an encoder of pandas frames; `rule` holds the differences from the default of `expected_of`."""
     X, y, expected = rows.frame, series_of(rows), expected_of(rows, **rule)
     if in_one_call:
         return Prepared(lambda: make().fit_transform(X, y).to_numpy(), expected)
@@ -68,7 +68,7 @@ def of_frames(rows: Rows, make: Callable[[], Any], in_one_call: bool = False, **
 
 
 def library(name: str, works: tuple[str, ...], make: Callable[[], Any], **options: Any) -> Contender:
-    """Give an encoder of category_encoders."""
+    """Make the contender for an encoder of category_encoders."""
     prepare = partial(of_frames, make=make, **options)
     return Contender(name, "library", prepare, {"work": works}, ("category_encoders",))
 

@@ -1,7 +1,7 @@
-"""The limit: loops with nothing around them, in the fastest of several arrangements for the rows at hand.
+"""The limit: loops that check nothing, in the fastest of several arrangements for the given rows.
 
-Nothing is validated, texts are known by 64 bits of hash, sums of reals are plain float sums, folds are row number
-modulo five, the prior is the mean of all rows, or of the rows before a rank near by in an order.
+Nothing is validated.  Texts are known by 64 bits of hash, and sums of reals are plain float sums.  Folds are row number
+modulo five.  The prior is the mean of all rows; in an order, it is the mean of the rows before a rank near the row's.
 """
 
 import time
@@ -27,18 +27,18 @@ RUNS, SLOW = 3, 0.5
 
 @cache
 def pool() -> ThreadPoolExecutor:
-    """Threads beside this one; they sleep between calls, so that nobody else is slowed."""
+    """Give threads in addition to this one; they sleep between calls, so that they slow down no other process."""
     return ThreadPoolExecutor(max(THREADS - 1, 1))
 
 
 def run_together(calls: list[Callable[[], Any]]) -> list[Any]:
-    """What calls give, each in a thread of its own."""
+    """Run calls, each in a thread of its own, and give their results."""
     others = [pool().submit(call) for call in calls[1:]]
     return [calls[0](), *(other.result() for other in others)]
 
 
 def parts(n: int, threads: int = THREADS) -> list[tuple[int, int]]:
-    """Equal parts of so many rows."""
+    """Divide a number of rows into equal parts."""
     ends = [n * number // threads for number in range(threads + 1)]
     return [part for part in pairwise(ends) if part[0] < part[1]]
 
@@ -50,16 +50,16 @@ def split(kernel: Any, n: int, *arguments: Any) -> None:
 
 @dataclass(frozen=True)
 class Way:
-    """One arrangement.
+    """One arrangement of the loops.
 
     Parameters
     ----------
     compact : bool
-        Number integers first, where their range would do.
+        Whether integers are numbered first, even if their range could serve as numbers.
     threads : int
-        Threads that number texts.
+        Number of threads that number texts.
     sums : int
-        Threads that sum, each into a table of its own.
+        Number of threads that sum, each into a table of its own.
     """
 
     compact: bool = False
@@ -81,18 +81,18 @@ class Loops:
     way: Way
 
     def __post_init__(self) -> None:
-        # numba is no part of the first calls that other contenders are asked for.
+        # numba is imported here, so that first calls of other contenders do not load it.
         self.loops = import_module("benchmarks.cpu.contenders.limit_loops")
         if self.rows.keys == "text":
             _, offsets, characters = self.rows.text.buffers()
-            # The last words of all are read over the end.
+            # The last words are read beyond the end of the text.
             padded = np.append(np.frombuffer(characters, np.uint8), np.zeros(8, np.uint8))
             words = np.ndarray((len(characters),), np.uint64, padded, strides=(1,))
             first = self.rows.text.offset
             self.text = words, np.frombuffer(offsets, np.int32)[first : first + self.rows.n_rows + 1]
 
     def number(self) -> tuple[Array, int, int]:
-        """Numbers of the rows' values, the lowest, and how many there can be."""
+        """Give the numbers of the rows' values, the lowest number, and how many numbers are possible."""
         if self.rows.keys == "text":
             return self.number_text()
         keys, pieces = self.rows.codes, parts(self.rows.n_rows)
@@ -106,7 +106,7 @@ class Loops:
         return codes, 0, self.loops.number_by_first_row(keys, low, numbers, codes)
 
     def number_text(self) -> tuple[Array, int, int]:
-        """Numbers by a hash table; several threads fill one each, and these become one."""
+        """Number values with a hash table; each thread fills a table of its own, and these tables are joined."""
         codes, loops = np.empty(self.rows.n_rows, np.int32), self.loops
         pieces = parts(len(codes), self.way.threads)
         tables = run_together([partial(loops.number_text, *self.text, codes, *piece) for piece in pieces])
@@ -117,7 +117,7 @@ class Loops:
         return codes, 0, count
 
     def sum(self, kernel: Any, size: int, dtype: Any, *arguments: Any) -> Array:
-        """Sums of all rows in so many cells."""
+        """Sum all rows into this number of cells."""
         calls, tables = [], []
         for part in parts(self.rows.n_rows, self.way.sums):
             tables.append(np.zeros(size, dtype))
@@ -128,7 +128,7 @@ class Loops:
         return tables[0]
 
     def priors(self, cells: Array, width: int) -> Array:
-        """Mean of a real target or of 0 and 1, or the share of each class, of cells or rows, whichever are fewer."""
+        """Give the mean of a target, or the share of each class, from cells or from rows, whichever are fewer."""
         y = self.rows.target
         if width > 2:
             return cells.reshape(-1, width).sum(axis=0) / len(y)
@@ -141,13 +141,13 @@ class Loops:
         return codes if self.rows.work == "codes" else works.get(self.rows.work, self.means)(codes, low, size)
 
     def count(self, codes: Array, low: int, size: int) -> Array:
-        """Count encoding."""
+        """Encode by counts."""
         cells, out = self.sum(self.loops.count_rows, size, np.int32, codes, low), np.empty(len(codes))
         split(self.loops.gather, len(codes), codes, low, cells, 1, out)
         return out
 
     def means(self, codes: Array, low: int, size: int) -> Array:
-        """Means, or shares of classes, of all rows or of those of other folds."""
+        """Encode by means, or shares of classes, over all rows or over the rows of other folds."""
         loops, y, work = self.loops, self.rows.target, self.rows.work
         n_folds = N_FOLDS if work in FOLD_WORKS else 1
         width = N_CLASSES if work == "classes" else 2
@@ -167,7 +167,7 @@ class Loops:
         return out
 
     def others(self, codes: Array, low: int, size: int) -> Array:
-        """Leave-one-out."""
+        """Encode by leave-one-out."""
         loops, y, out, table = self.loops, self.rows.target, np.empty(len(codes)), np.empty(2 * size)
         cells = self.sum(loops.count_classes, 2 * size, np.int32, codes, low, y, 1, 2)
         split(loops.others_table, size, cells, SMOOTH, self.priors(cells, 2)[0], table)
@@ -175,14 +175,14 @@ class Loops:
         return out
 
     def ordered(self, codes: Array, low: int, size: int) -> Array:
-        """Earlier rows, on one thread."""
+        """Encode by earlier rows, on one thread."""
         out, cells = np.empty(len(codes)), np.zeros(2 * size, np.int32)
         self.loops.encode_ordered(codes, low, self.rows.target, cells, SMOOTH, out)
         return out
 
 
 def ways(rows: Rows) -> Iterator[Way]:
-    """Arrangements to choose from."""
+    """Yield the possible arrangements."""
     counts = (1, THREADS) if THREADS > 1 else (1,)
     text, codes = rows.keys == "text", rows.work == "codes"
     compact = (False,) if text else (True,) if codes else (False, True)
@@ -192,7 +192,7 @@ def ways(rows: Rows) -> Iterator[Way]:
 
 
 def seconds_of(loops: Loops) -> float:
-    """Seconds of the fastest of three runs, after one that compiles; of one run where that is slow."""
+    """Give the seconds of the fastest of three runs, after one that compiles; if runs are slow, of one run."""
     loops.call()
     times: list[float] = []
     while len(times) < RUNS and sum(times) < SLOW:
@@ -203,7 +203,7 @@ def seconds_of(loops: Loops) -> float:
 
 
 def prepare(rows: Rows) -> Prepared:
-    """The fastest arrangement for these rows."""
+    """Prepare the fastest arrangement for these rows."""
     fastest = min((Loops(rows, way) for way in ways(rows)), key=seconds_of)
     return Prepared(fastest.call, expected_of(rows, tolerance=1e-8, visible_prior=rows.work == "ordered"))
 

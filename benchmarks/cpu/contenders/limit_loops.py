@@ -1,4 +1,4 @@
-"""Bare loops of the limit: values into numbers, by range or by hash, numbers into sums, sums into encodings of rows."""
+"""Bare loops of the limit: values to numbers, by range or by hash; numbers to sums; sums to encodings of rows."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ compiled: Any = numba.njit(nogil=True, cache=True, boundscheck=False)
 TILE = 128
 FIRST_SLOTS = 1 << 12
 FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
-# An index that is no signed number is never counted from the end, and that is a test less for each.
+# An unsigned index is never counted from the end, which saves a test for each index.
 ONE = np.uint64(1)
 BYTES_OF_WORD = 8
 
@@ -45,7 +45,7 @@ def mix(word):
 
 @compiled
 def hash_text(words, start, stop):
-    """Hash the bytes of a text; `words` are the eight bytes from each position on."""
+    """Hash the bytes of a text; `words` has the eight bytes from each position on."""
     mixed = np.uint64(stop - start) * SECOND_FACTOR
     position = start
     while position < stop:
@@ -61,7 +61,7 @@ def hash_text(words, start, stop):
 
 @compiled
 def grow(slots):
-    """Four times as many slots."""
+    """Give a table with four times as many slots."""
     larger = np.zeros(4 * len(slots), dtype=np.int64)
     mask = len(larger) // 2 - 1
     for old in range(len(slots) // 2):
@@ -97,7 +97,7 @@ def insert(slots, count, keys, spread, n, codes, start):
 
 @compiled
 def number_text(words, offsets, codes, start, stop):
-    """Numbers of texts in the order of their first rows, and the table; texts are known by 64 bits only."""
+    """Number texts in the order of their first rows; give the table, too; texts are known by 64 bits only."""
     slots, count = np.zeros(2 * FIRST_SLOTS, dtype=np.int64), 0
     keys, spread = np.empty(TILE, dtype=np.int64), np.empty(TILE, dtype=np.int64)
     for first in range(start, stop, TILE):
@@ -114,7 +114,7 @@ def number_text(words, offsets, codes, start, stop):
 
 @compiled
 def join_tables(slots, count, others, n_others):
-    """Add the keys of a second table to a first; gives it, for it may have grown, and their numbers in it."""
+    """Add the keys of a second table to the first; give the first, which may have grown, and the keys' new numbers."""
     numbers = np.empty(n_others, dtype=np.int32)
     while 2 * (count + n_others) > len(slots) // 2:
         slots = grow(slots)
@@ -181,7 +181,7 @@ def sum_reals(codes, low, target, n_folds, cells, start, stop):
 
 @compiled
 def encode_table(cells, n_folds, width, counted, weights, smooth, table, start, stop):
-    """Encodings by category and fold; cells are counts of classes, or a count and a sum, of which one is counted."""
+    """Encode by category and fold; a cell has the counts of the classes, or a count and a sum."""
     first, others = width - len(weights), int(n_folds > 1)
     totals = np.empty(width)
     for category in range(start, stop):
@@ -212,7 +212,7 @@ def gather(codes, low, table, n_folds, out, start, stop):
 
 @compiled
 def others_table(cells, smooth, prior, table, start, stop):
-    """Encodings of rows of either label, without the row itself."""
+    """Encode each category for rows of either label, without the row itself."""
     for category in range(start, stop):
         count, sum_ = cells[2 * category] + cells[2 * category + 1], cells[2 * category + 1]
         table[2 * category] = (sum_ + smooth * prior) / (count - 1 + smooth)
@@ -237,7 +237,7 @@ def gather_shares(codes, low, table, n_folds, out, start, stop):
 
 @compiled
 def encode_ordered(codes, low, labels, cells, smooth, out):
-    """Earlier rows of the category; the prior is the mean of rows before a rank of nine binary digits and zeros."""
+    """Encode by earlier rows of the category; the prior is the mean before a rank of nine binary digits and zeros."""
     step, end, total, share = 1, 512, 0.0, smooth * np.nan
     for i in range(len(codes)):
         if i == end:

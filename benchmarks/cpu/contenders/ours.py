@@ -1,4 +1,4 @@
-"""TargetEncoder and CountEncoder as users call them; codes as every encoder makes them of the columns that it reads."""
+"""TargetEncoder and CountEncoder as users call them; "codes" is the numbering of values, with which encoders begin."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,17 +22,17 @@ TOLERANCE = {"float64": 1e-12, "float32": 2.0**-22}
 
 
 def table_of(rows: Rows) -> Any:
-    """Keys in the container of a user."""
+    """Give the keys in a container that users have."""
     return pa.table({"key": rows.text}) if rows.keys == "text" else rows.codes.reshape(-1, 1)
 
 
 def own_folds(n_rows: int, n_folds: int = N_FOLDS) -> Array:
-    """Fold numbers that our encoders draw."""
+    """Give the fold numbers that our encoders draw."""
     return fold_numbers(FoldPattern("random", n_folds, seed_of(0, "KFold")), 0, n_rows)
 
 
 def matrix(table: Any) -> Array:
-    """NumPy array of a table of encodings, as cheaply as its library allows."""
+    """Convert a table of encodings to a NumPy array, as cheaply as its library allows."""
     if isinstance(table, np.ndarray):
         return table
     if isinstance(table, pa.Table):
@@ -47,7 +47,7 @@ def matrix(table: Any) -> Array:
 
 
 def encoding(rows: Rows, dtype: str, X: Any, form: str) -> Callable[[], Array]:
-    """Give the call of the encoder; "one call" numbers the rows once where fit and transform number them twice."""
+    """Give the call of the encoder; "one call" numbers the rows once, while fit and transform number them twice."""
     options = {"smooth": SMOOTH, "target_type": rows.kind, "device": "cpu", "dtype": dtype}
     y = rows.target
     if form == "one call":
@@ -59,7 +59,7 @@ def encoding(rows: Rows, dtype: str, X: Any, form: str) -> Callable[[], Array]:
 
 
 def codes_of(X: Any) -> Array:
-    """Category numbers of a table of one column."""
+    """Give the category numbers of a table with one column."""
     frame = read(X)
     return CategoryIndex.fit(KeySpec("key", (0,)), frame, resolve(frame.n_rows), True)[1]
 
@@ -91,7 +91,7 @@ CONTENDERS = (
     ),
     Contender(SHUFFLED, "ours", partial(prepare, form="shuffled"), {"work": ("ordered",)}, compiles=True),
 )
-# What each of ours is compared with: those that look at the values as often, and read the same objects.
+# Families for each of our contenders: those that look up values as often, and read the same kind of objects.
 VIEWS = {
     "ours": None,
     FLOAT32: (),

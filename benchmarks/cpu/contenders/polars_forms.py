@@ -1,4 +1,4 @@
-"""polars: windows where they do the work, else group_by and join, which is slower where both do."""
+"""polars: windows if they can do the work, otherwise group_by and join, which is slower if both can do it."""
 
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from benchmarks.harness.rows import N_CLASSES, Array, Rows
 
 
 def frame_of(rows: Rows) -> Any:
-    """Rows as a lazy frame."""
+    """Give rows as a lazy frame."""
     import polars as pl
 
     keys = pl.from_arrow(rows.arrow)
@@ -21,14 +21,14 @@ def frame_of(rows: Rows) -> Any:
 
 
 def shrink(total: Any, count: Any) -> Any:
-    """Mean of a category, shrunk to the mean of all rows."""
+    """Give the mean of a category, shrunk towards the mean of all rows."""
     import polars as pl
 
     return (total + SMOOTH * pl.col("y").mean()) / (count + SMOOTH)
 
 
 def encode_by_windows(frame: Any, work: str) -> Array:
-    """Encode by over()."""
+    """Encode with over()."""
     import polars as pl
 
     y = pl.col("y")
@@ -44,13 +44,13 @@ def encode_by_windows(frame: Any, work: str) -> Array:
 
 
 def number(frame: Any, _: str) -> Array:
-    """Number the keys by unique and join."""
+    """Number the keys with unique and join."""
     table = frame.select("key").unique().with_row_index("code")
     return frame.join(table, on="key", how="left", maintain_order="left").collect()["code"].to_numpy()
 
 
 def encode_by_fold(frame: Any, work: str) -> Array:
-    """Encode by sums of categories and folds, less those of the row's own fold, and a join."""
+    """Encode with a join of the sums by category, minus the sums of the row's own fold."""
     import polars as pl
 
     y = pl.col("y")
@@ -69,8 +69,8 @@ def encode_by_fold(frame: Any, work: str) -> Array:
 
 
 def prepare(rows: Rows) -> Prepared:
-    """The form of polars that does the work."""
-    # Window sums of reals are no more exact than running ones.
+    """Prepare the form of polars that does the work."""
+    # Window sums of reals are as inexact as running sums.
     expected = expected_of(rows, **({"tolerance": 1e-8} if rows.work in REAL_WORKS else {}))
     call = encode_by_fold if rows.work in FOLD_WORKS else number if rows.work == "codes" else encode_by_windows
     return Prepared(partial(call, frame_of(rows), rows.work), expected)

@@ -1,4 +1,4 @@
-"""Bare loops of many keys: what memory and two threads allow where nothing is checked."""
+"""Bare loops for many keys: the speed that memory and two threads allow if nothing is checked."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ def encode_key(
     table: Any,
     out: Any,
 ) -> None:
-    """Write the encodings of one key: a count by cell, fold and label, a table, and a look-up."""
+    """Write the encodings of one key: count by cell, fold and label, make a table, and look up rows."""
     n_folds = len(prior)
     n_cells = 1
     for column in key:
@@ -56,7 +56,7 @@ def encode_key(
 def encode_keys(
     columns: Array, sizes: Array, keys: Sequence[tuple[int, ...]], folds: Array, target: Array, smooth: float
 ) -> Array:
-    """Encode all keys, each by one of two threads."""
+    """Encode all keys, each on one of two threads."""
     n = np.bincount(folds)
     s = np.bincount(folds, target)
     prior = (s.sum() - s) / (n.sum() - n)

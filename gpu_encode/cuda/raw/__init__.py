@@ -1,7 +1,7 @@
-"""Kernels in CUDA C++, compiled by CuPy: they use more shared memory than numba allows, vector loads, and own types.
+"""Kernels in CUDA C++, compiled by CuPy: unlike numba's, they use all shared memory, vector loads, and own types.
 
 If there are several versions of a kernel for different sizes of entries, the name gives the number of bits.  Types and
-other choices that are fixed at compilation are a kernel's variant: definitions for the preprocessor, by name.
+choices that are fixed at compilation are a variant of the kernel: definitions for the preprocessor, by name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -160,7 +160,7 @@ def table_bytes() -> int:
 
 
 def blocks_at_work(shared: int, most: int, table_bytes: int) -> int:
-    """Number of blocks that run at once, two on a multiprocessor, or one if shared memory has no room for two."""
+    """Number of blocks that run at once: two on a multiprocessor, or one if shared memory has no room for two."""
     return most if shared <= (table_bytes - KEPT_BYTES) // 2 else most // 2
 
 
@@ -207,8 +207,8 @@ def run(
     """
     kernel = function(name, options_of(variant or {}))
     if shared:
-        # This sets an attribute of the function on the current device; without it, no launch with more than 48 KiB
-        # succeeds. It is the maximum, since another thread may set it before this launch.
+        # The limit belongs to the function on the current device; without it, no launch with more than 48 KiB succeeds.
+        # It is set to the maximum, since another thread may set it before this launch.
         kernel.max_dynamic_shared_size_bytes = max(table_bytes(), shared)
     kernel((blocks,), (threads,), tuple(flatten(arguments)), shared_mem=shared)
 
@@ -216,7 +216,7 @@ def run(
 def run_over(
     name: str, words: Any, *arguments: Any, threads: int = THREADS, shared: int = 0, variant: Mapping[str, str]
 ) -> int:
-    """Launch a kernel that reads all numbers once, as vectors; give its number of blocks, two words for each warp."""
+    """Launch a kernel that reads all numbers once, as vectors; give the number of blocks, two words for each warp."""
     blocks = blocks_for(words.nbytes, 16 * threads, blocks_at_work(shared, BLOCKS, table_bytes()))
     run(name, blocks, threads, words, *arguments, shared=max(shared, threads // 2), variant=variant)
     return blocks

@@ -27,7 +27,7 @@ struct Key {
     }
 };
 
-// The codes of a column, the bytes of each, and how many different codes there are.
+// The codes of a column, the bytes of a code, and the number of different codes.
 struct alignas(16) Column {
     const unsigned char *codes;
     unsigned bytes, radix;

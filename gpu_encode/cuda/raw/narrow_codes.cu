@@ -1,8 +1,8 @@
-// Codes in as few bytes as they need: those of a column, and folds and classes of rows.
+// Writes codes in as few bytes as they need: the codes of a column, and folds and classes of rows.
 
 #include "rows.cuh"
 
-// Write the codes of a column; a missing value gets the last one.
+// Write the codes of a column; a missing value gets the last code.
 extern "C" __global__ void __launch_bounds__(1024) narrow_codes(CODES, Long missing, ARRAY(NARROW, out)) {
     Codes source = GIVEN_CODES;
     Long step = 4 * Long(gridDim.x) * blockDim.x;

@@ -24,8 +24,8 @@ __device__ inline int rows_of(unsigned vector, unsigned n_rows) {
     return max(min(int(n_rows) - int(row_of(vector)), 4), 0);
 }
 
-// Shared memory of a block that sorts: words of a scan; for each bucket its count, later its begin; `positions`: each
-// row's rank in its bucket, later its position in the sorted tile, two of 16 bits in a word; and the rows' numbers.
+// Shared memory of a block that sorts: words of a scan; for each bucket its count, later its beginning; `positions`:
+// each row's rank in its bucket, later its position in the sorted tile, two of 16 bits in a word; and rows' numbers.
 struct Room {
     unsigned *of_warps, *counts, *positions, *buffer;
 

@@ -227,8 +227,8 @@ __device__ inline void add_digits(Word first, Word second, Word third, Long plac
 }
 
 // Add the content of a slot to its cell: the content of its words, plus what was carried out of them, minus the bias.
-// Other threads may add rows at the same time: whenever a word is taken, the sum of what was taken and what is left is
-// right.
+// Other threads may add rows at the same time: whenever a word is taken, the part that was taken and the part that is
+// left have the right sum.
 __device__ inline void take(unsigned begin, unsigned slot) {
     Cell cell(begin, slot);
     const Shared &shared = shared_of_block();

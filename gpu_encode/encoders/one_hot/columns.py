@@ -1,4 +1,4 @@
-"""Give each category its column, by the weights of all categories: infrequent ones share one, some have none."""
+"""Give each category its column, by the weights of all: infrequent categories share a column, some have none."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.tables.categories.objects import is_null
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
-# Stands for the column of a row that rightly has no 1; UNKNOWN stands for that of a row whose value is no category.
+# The column number of a row that rightly has no 1; UNKNOWN is the number for a value that is no category.
 ZERO = -1
 INFREQUENT = "infrequent_sklearn"
 
@@ -68,14 +68,14 @@ class KeyColumns:
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """Column of each category, counted within the key; `ZERO` for a dropped one."""
+        """Column of each category, counted within the key; `ZERO` for a dropped category."""
         if self.dropped is None:
             return self.all_columns
         return np.where(self.all_columns == self.dropped, ZERO, self.all_columns - (self.all_columns > self.dropped))
 
     @property
     def drop_index(self) -> int | None:
-        """Position of the dropped category; of infrequent ones, that of the first."""
+        """Position of the dropped category; if infrequent categories are dropped, the position of the first one."""
         return None if self.dropped is None else int(np.flatnonzero(self.all_columns == self.dropped)[0])
 
     def labels(self) -> Array:
@@ -97,7 +97,7 @@ class OneHotColumns:
     Parameters
     ----------
     statistic : OneHot
-        What the user asked for at fit.
+        The user's rules at fit.
     drops : bool
         Whether the user asked to drop a category of any key.
     """
@@ -196,7 +196,7 @@ def columns_of_key(key: CategoryIndex, statistics: CategorySums, label: Any, sta
 
 
 def drops_of(model: Model) -> list[Any]:
-    """Give what the user asked each key to drop: None, the name of a rule, or a tuple of one category."""
+    """Give the `drop` of each key: None, the name of a rule, or a tuple of one category."""
     drops = [cast(OneHot, rule.statistic).drop for rule in model.rules]
     if not isinstance(listed := drops[0], list):
         return drops
@@ -257,7 +257,7 @@ def row_of(key: CategoryIndex, value: Any) -> int:
 
 
 def position_of(vocabulary: Vocabulary, value: Any) -> int:
-    """Give the index of a value in a vocabulary: MISSING for a null, UNKNOWN for a value that is not there."""
+    """Give the index of a value in a vocabulary: MISSING for a null, UNKNOWN for a value that the vocabulary lacks."""
     if is_null(value):
         return MISSING
     wanted, _ = Vocabulary.from_values([value], None)

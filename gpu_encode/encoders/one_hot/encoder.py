@@ -57,7 +57,7 @@ class OneHotEncoder(Encoder):
     dtype : dtype, default="float64"
         Type of the output: any type of numbers, or bool.
     handle_unknown : {"error", "ignore", "infrequent_if_exist", "warn"}, default="error"
-        What happens to values that fit did not see.  "error" refuses them.  "ignore": a row of zeros.
+        The encoding of values that fit did not see.  "error" refuses such values.  "ignore": a row of zeros.
         "infrequent_if_exist": the column of the infrequent categories, or a row of zeros if there are none.  "warn" is
         the same with a warning.  If a category is dropped, unknown values may look like it, and a warning always says
         so.
@@ -74,8 +74,8 @@ class OneHotEncoder(Encoder):
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.  "category": it is a category of
         its own, the last one.  "zero": it is a row of zeros.  "error" refuses it.
     columns : list, "categorical", selector, pattern or function, optional
-        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through, into
-        tables alone (sparse_output=False).  None: every column.
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through, but only into
+        tables (sparse_output=False).  None: every column.
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `TargetEncoder`.
 
@@ -94,7 +94,7 @@ class OneHotEncoder(Encoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     See Also
     --------
@@ -258,7 +258,7 @@ class OneHotEncoder(Encoder):
         >>> encode([("b", 1), ("never seen", 2)])
         [[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
         """
-        # Most processes that fit do not need this.
+        # Most processes that fit never make a row encoder.
         from gpu_encode.encoders.one_hot.row_encoder import OneHotRowEncoder
 
         check_is_fitted(self, "_model")

@@ -60,7 +60,7 @@ def _sparse_in_frame(wanted: str) -> ValueError:
 
 
 def check_passed(sparse_output: bool, at: ColumnMap, passed: Sequence[int]) -> None:
-    """Raise ValueError for columns that pass through beside a sparse matrix."""
+    """Raise ValueError for columns that pass through if the output is a sparse matrix."""
     if sparse_output and passed:
         raise _sparse_beside_passed(
             [at.frame.label(at.positions[column]) for column in passed if column in at.positions]
@@ -68,7 +68,7 @@ def check_passed(sparse_output: bool, at: ColumnMap, passed: Sequence[int]) -> N
 
 
 def _sparse_beside_passed(names: Sequence[object]) -> ValueError:
-    """Error for columns that pass through beside a sparse matrix."""
+    """Error for columns that pass through if the output is a sparse matrix."""
     shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
     return ValueError(
         f"Columns that are not encoded ({shown}) pass through, and a sparse matrix cannot hold them. "

@@ -31,8 +31,8 @@ class OrdinalEncoder(Encoder):
     """Encode categories as the integers 0 to K - 1, by value, frequency, mean of the target, or at random.
 
     With ``order="target"``, `fit_transform` gives training codes by the scheme `cv`: a row looks at the rows that the
-    scheme lets it see, and its code is the rank of its category among their categories, by mean.  In every other
-    order the target plays no part, and `fit_transform` gives what `transform` gives.
+    scheme lets it see, and its code is the rank of its category, by mean, among the categories of these rows.  In every
+    other order the target plays no part, and `fit_transform` gives the same as `transform`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class OrdinalEncoder(Encoder):
     dtype : dtype, default="float64"
         A type of floats or integers that holds all codes exactly.
     handle_unknown : {"error", "use_encoded_value"}, default="error"
-        What happens to values that fit did not see.  A value that only rows of weight 0 have gets the code
+        The code of values that fit did not see, or an error.  A value that only rows of weight 0 have gets the code
         `unknown_value`; with "error" its code comes after all others, so that it changes no other code.
     unknown_value : int or nan, optional
         The code of unknown values with "use_encoded_value"; no category may have it.
@@ -58,7 +58,7 @@ class OrdinalEncoder(Encoder):
         "frequency": from the most frequent category, 0, to the rarest.  "target": by the mean of the target.
         "random": a random order.  Equal categories are in the order of their values.
     n_draws : int, default=1
-        How many columns of codes each column gives, each in another random order: for forests that average over
+        Number of columns of codes for each encoded column, each in another random order: for forests that average over
         codings.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         For order="target", as in `TargetEncoder`: one column per target, and per class of a multiclass one.
@@ -83,7 +83,7 @@ class OrdinalEncoder(Encoder):
     categories_ : list of ndarray of shape (n_categories,)
         Values of each encoded column, a missing value (NaN) last.
     infrequent_categories_ : list of ndarray or None
-        Infrequent values of each encoded column; there only if `min_frequency` or `max_categories` is set.
+        Infrequent values of each encoded column; exists only if `min_frequency` or `max_categories` is set.
     encodings_ : list of float64 ndarray of shape (n_categories,)
         For each output, the code of each value in `categories_`.
     device_ : {"cpu", "cuda"}
@@ -91,11 +91,11 @@ class OrdinalEncoder(Encoder):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns of X at fit; there only if all of them are strings.
+        Names of the columns of X at fit; the attribute exists only if all of them are strings.
 
     Notes
     -----
-    Parameters that are changed after fit change nothing before the next one.
+    Parameters that are changed after fit change nothing before the next fit.
 
     See Also
     --------
@@ -284,7 +284,7 @@ class OrdinalEncoder(Encoder):
                 )
 
     def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:
-        """Give codes in the type that was asked for, if it is one that nothing is computed in."""
+        """Give codes in the type that was asked for, if encodings are not computed in this type."""
         return super()._finish(model, in_number_type(arrays, self._output_type))
 
     @property

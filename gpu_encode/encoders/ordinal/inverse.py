@@ -1,4 +1,4 @@
-"""Find the values again for which the numbers of a fitted OrdinalEncoder stand."""
+"""Find the values for which the codes of a fitted OrdinalEncoder stand."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +49,7 @@ class OrdinalInverse:
     def of(
         cls, key: CategoryIndex, statistics: CategorySums, rule: EncodingRule, tables: list[EncodingTable]
     ) -> "OrdinalInverse":
-        """Compute the encodings of a key from its sums; with blow-up columns, those of the first fold's encoder."""
+        """Compute the encodings of a key from its sums; with blow-up columns, of the first fold's encoder."""
         statistic, number = rule.statistic, key.n_categories
         assert isinstance(statistic, Ranks)
         seen = SeenSums(statistics, None, rule, host(statistics.accumulators.size))

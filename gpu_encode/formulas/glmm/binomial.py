@@ -152,7 +152,7 @@ class Profile:
     def best(self, variance: float) -> list[Likelihood]:
         """Find the intercept at which the slope vanishes, and give the likelihood of each block there.
 
-        By Newton's step, and then by secants.
+        The first step is Newton's; all later steps are those of the secant method.
         """
         before: tuple[float, float] | None = None
         last = LONGEST_STEP

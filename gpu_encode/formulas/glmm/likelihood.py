@@ -19,7 +19,7 @@ from gpu_encode.formulas.glmm.search import MOST_STEPS, total
 
 # If a step is this small, the result is good enough: Newton's next step would be about its square.
 LAST_STEP = 2.0**-26
-# How many counts make a block.  The sums of blocks are added, so another number would give other bits.
+# Number of counts in a block.  The sums of blocks are added, so another number would give other bits.
 BLOCK = 1 << 14
 
 
@@ -119,7 +119,7 @@ class Likelihood:
         return Likelihood.at(self.counts, intercept, self.variance, self.points, near)
 
     def gradient(self) -> tuple[float, float, float]:
-        """Give the derivatives with respect to intercept and variance, and roughly the intercept's information."""
+        """Give the derivatives with respect to intercept and variance, and about the information of the intercept."""
         bend, number = Bend.at(self.counts, self.logits), self.counts.number
         height = 1.0 + self.variance * bend.curvature
         moved = bend.slope / height

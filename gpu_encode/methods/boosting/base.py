@@ -1,4 +1,4 @@
-"""What both boosters share: parameters, fit, and raw predictions."""
+"""The base of both boosters: parameters, fit, and raw predictions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from gpu_encode.words.errors.tables import other_width
 from gpu_encode.words.errors.targets import no_target
 
 MODES = ("ordered", "plain", "exact")
-# This mode fits a model for each row, and in each step a tree for each model.
+# Mode "exact" fits a model for each row, and in each step a tree for each model.
 MOST_EXACT_ROWS = 200
 
 

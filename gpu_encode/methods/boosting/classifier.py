@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.utils import Tags
+from sklearn.utils.multiclass import type_of_target
 
 from cpu_fallback.elementary import exp
 from cpu_fallback.exact import Floats
@@ -97,14 +98,17 @@ class OrderedBoostingClassifier(ScoringClassifier, OrderedBoosting):
             For bad input; the model is then unchanged.
         """
         self._check()
+        self._warn_of_column(y)
         inputs = Inputs(X, y)
         target = targets.make(*self._read_target(inputs), "multiclass", None)
         if target.classes is None or len(target.classes) != 2:
             found = 0 if target.classes is None else len(target.classes)
-            raise ValueError(
-                f"OrderedBoostingClassifier tells two classes apart. Got y with {found} classes: take "
-                "OrderedBoostingRegressor for quantities."
-            )
+            # The first sentences are those of scikit-learn.
+            if target.classes is not None and type_of_target(target.classes) == "continuous":
+                told = "Unknown label type: continuous. Take OrderedBoostingRegressor for quantities."
+            else:
+                told = "Only binary classification is supported."
+            raise ValueError(f"{told} OrderedBoostingClassifier tells two classes apart. Got y with {found} classes.")
         self._fit(inputs, np.asarray(target.values, np.int64), log_loss, 0.5)
         self.classes_ = target.classes
         return self

@@ -120,6 +120,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
             For bad input; the model is then unchanged.
         """
         self._check()
+        self._warn_of_column(y)
         inputs = Inputs(X, y)
         quantity = targets.make(*self._read_target(inputs), "continuous", None)
         return self._fit(inputs, np.asarray(quantity.values, np.float64), squared_error, 0.0)

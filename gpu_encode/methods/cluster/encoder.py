@@ -111,7 +111,7 @@ class ClusterEncoder(SummedEncoder):
     values : list, optional
         Numeric columns of X for "statistics"; None: statistics of y.
     smooth : smoothing, "auto", float or None, default="auto"
-        How means of "target" are smoothed, as in `TargetEncoder`.
+        How the means for by="target" are smoothed; values as in `TargetEncoder`.
     output : {"id", "onehot"}, default="id"
         The cluster's number, or a column of zeros and ones for each cluster.
     columns : list, "categorical", selector, pattern or function, optional

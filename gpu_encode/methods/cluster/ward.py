@@ -5,7 +5,7 @@ from scipy.spatial.distance import cdist
 
 from cpu_fallback.exact import Floats, Integers
 
-# For up to so many profiles, a table of all costs (128 MiB) saves computing most of them again.
+# For up to this number of profiles, a table of all costs (128 MiB) saves computing most of them again.
 MOST_IN_TABLE = 1 << 12
 
 

@@ -27,7 +27,7 @@ from gpu_encode.words.errors.parameters import MOST_COLUMNS, check_count, check_
 
 WEIGHTINGS = (None, "eta", "mu", "log", "ppmi")
 SCALES = ("unit", "sigma", "root")
-# With these weightings, the matrix of keys (a, b) is the transpose of that of (b, a).
+# With these weightings, the matrix of keys (a, b) is the transpose of the matrix of keys (b, a).
 SYMMETRIC = (None, "log", "ppmi")
 REST = "rest"
 # Left singular vectors, singular values and right singular vectors.

@@ -117,7 +117,7 @@ def choose_step(cells: Cells, settings: Settings) -> Step:
     """Choose the function that makes new factors from factors and the number of the iteration."""
     penalties, rate = settings.penalties, settings.learning_rate
     if settings.row_by_row:
-        # A kernel that one iteration would not pay for pays for all of them.
+        # Loading the kernel takes longer than one iteration saves, but not longer than all iterations save.
         backend = ops.host(cells.n_rows * settings.max_iter)
         orders = (Permutation(cells.n_rows, key_of(settings.seed, number + 1)) for number in range(settings.max_iter))
         return lambda factors, _: descend_rows(cells, factors, penalties, rate, next(orders), backend)

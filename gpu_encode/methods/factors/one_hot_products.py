@@ -13,10 +13,9 @@ from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import UNSEEN, CodedRows
 from gpu_encode.seam import ops
 
-# With at most so many keys, pairs of keys are counted first: each product then needs few numbers.
+# With at most this number of keys, pairs of keys are counted first: each product then needs few numbers.
 MOST_COUNTED = 32
-# At most so many counted pairs for each code of a row; beyond this, products with codes are as fast and need less
-# memory.
+# Most pairs that are counted for each code of a row; with more, products with codes are as fast and need less memory.
 PAIRS_A_CODE = 2
 # Rows whose products are computed at a time.
 TILE_ROWS = 1 << 16

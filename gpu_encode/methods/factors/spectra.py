@@ -13,7 +13,7 @@ from gpu_encode.seam import devices
 # A matrix is decomposed in full if its side is at most this, or if a quarter of its vectors is wanted.
 WHOLE_SIDE = 512
 WHOLE_SHARE = 4
-# A matrix with at most so many entries is decomposed directly; for larger ones, the matrix of products is.
+# A matrix with at most this number of entries is decomposed itself; instead of a larger one, its matrix of products is.
 WHOLE_ENTRIES = 1 << 22
 # Entries this close to the largest count as equal, since solvers cannot tell them apart.
 TIE = 1e-6

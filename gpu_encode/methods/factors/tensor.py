@@ -31,7 +31,7 @@ class Factors(Learned):
     parts : list of str
         The last part of the output names, for each target and class.
     tables : list of float64 array (categories + 1, components)
-        Those of the first target and class for all keys, then those of the next; the last line is for unseen
+        The factors of the first target and class for all keys, then those of the next; the last line is for unseen
         categories.
     iterations : list of int
         Number of iterations, for each target and class.
@@ -120,7 +120,7 @@ class FactorizationEncoder(CodesEncoder):
     validation_fraction : float, default=0.1
         Share of the rows that is held out at random.
     n_iter_no_change : int, default=5
-        Fitting stops after so many iterations without an improvement by `tol` of the error.
+        Fitting stops after this number of iterations without an improvement by `tol` of the error.
     tol : float, default=0.0001
     signed_labels : bool, default=False
         Whether class labels are predicted as -1 and 1, instead of 0 and 1.
@@ -150,7 +150,9 @@ class FactorizationEncoder(CodesEncoder):
     ----------
     factors_ : list of float64 ndarray of shape (n_categories, n_components)
         In the order of targets and classes, then columns.
-    n_iter_ : list of int
+    n_iter_ : int
+        Largest number of iterations that a target or class took.
+    iterations_ : list of int
         Number of iterations, for each target and class.
     categories_ : list of ndarray of shape (n_categories,)
     device_ : {"cpu", "cuda"}
@@ -234,7 +236,12 @@ class FactorizationEncoder(CodesEncoder):
         return [table[:-1] for table in learned.tables]
 
     @property
-    def n_iter_(self) -> list[int]:
+    def n_iter_(self) -> int:
+        """Largest number of iterations that a target or class took."""
+        return max(self.iterations_)
+
+    @property
+    def iterations_(self) -> list[int]:
         """Number of iterations, for each target and class."""
         learned: Factors = self._fitted().learned  # type: ignore[attr-defined]
         return learned.iterations
@@ -288,8 +295,8 @@ class FactorizationEncoder(CodesEncoder):
     def _learn(self, rows: CodedRows) -> Factors:
         if len(rows.codes) < 2:
             raise ValueError(
-                f"{OWNER} needs two columns or more, and has {len(rows.codes)}: with one column, nothing can be "
-                "multiplied. List more `columns`, or take TargetEncoder."
+                f"{OWNER} needs two columns or more, and has n_features={len(rows.codes)}: with one column, nothing "
+                "can be multiplied. List more `columns`, or take TargetEncoder."
             )
         settings = self._settings(len(rows.codes))
         parts, tables, iterations = [], [], []

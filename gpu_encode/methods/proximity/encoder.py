@@ -1,5 +1,6 @@
 """ProximityEncoder: a row is encoded by the votes of the training rows that agree with it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
@@ -13,7 +14,7 @@ from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters, read_scheme
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.methods.proximity.learned import LearnedVotes, learn_votes
-from gpu_encode.methods.proximity.subsets import MOST_FEATURES, list_subsets, masks_of, read_weights
+from gpu_encode.methods.proximity.subsets import MOST_FEATURES, MOST_SUBSETS, list_subsets, masks_of, read_weights
 from gpu_encode.methods.proximity.voting import FORMS
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.schemes.plans import LeaveOneOutPlan, Plan, check_random_state, seed_of
@@ -53,7 +54,10 @@ class ProximityEncoder(CodesEncoder):
         error most, and by at least a millionth); among equals the first is taken.  If no number helps, the step is
         halved.  Tuning ends when the step is below `tol`.
     tuning_rows : int, optional
-        At most so many training rows, chosen at random, are scored while tuning.  None: all.
+        At most this number of training rows, chosen at random, are scored while tuning.  None: all.
+    max_rounds : int or "auto", default="auto"
+        The largest number of rounds of the tuning; a warning says if numbers still rise after them.  "auto": 200, or as
+        many as take 2**37 products if these are fewer, some minutes of a CPU.
     target_type : {"auto", "binary", "multiclass", "continuous"}, default="auto"
         As in `TargetEncoder`.
     cv : int, str, scheme or splitter, default=5
@@ -135,6 +139,7 @@ class ProximityEncoder(CodesEncoder):
     tol: float = 0.125
     _: KW_ONLY
     tuning_rows: int | None = None
+    max_rounds: int | Literal["auto"] = "auto"
     target_type: TargetType = "auto"
     cv: CrossFitting = 5
     shuffle: bool = True
@@ -162,6 +167,10 @@ class ProximityEncoder(CodesEncoder):
         check_random_state(self.random_state)
         if self.tuning_rows is not None:
             check_count(owner, "tuning_rows", self.tuning_rows, low=1)
+        if not (isinstance(self.max_rounds, str) and self.max_rounds == "auto"):
+            if isinstance(self.max_rounds, str):
+                raise bad_parameter(owner, "max_rounds", self.max_rounds, 'must be "auto" or a whole number above 0')
+            check_count(owner, "max_rounds", self.max_rounds, low=1)
         if not (isinstance(self.degree, str) and self.degree == "tune"):
             if isinstance(self.degree, str):
                 raise bad_parameter(owner, "degree", self.degree, 'must be "tune" or a number above 0')
@@ -177,6 +186,12 @@ class ProximityEncoder(CodesEncoder):
             raise ValueError(f'form="difference" of {owner} compares classes: take form="ratio" for a quantity.')
         if n_features > MOST_FEATURES:
             raise ValueError(f"{owner} takes up to {MOST_FEATURES} features, X has {n_features}. Name some in columns.")
+        n_subsets = sum(math.comb(n_features, size) for size in range(min(self.order, n_features) + 1))
+        if n_subsets > MOST_SUBSETS:
+            raise ValueError(
+                f"{owner} weighs up to {MOST_SUBSETS:,} subsets of features, and {n_features} features have "
+                f"{n_subsets:,} of up to order={self.order}. Lower order, or name fewer features in columns."
+            )
         subsets = list_subsets(n_features, self.order)
         names = rows.names or [str(number) for number in range(n_features)]
         return learn_votes(
@@ -186,6 +201,7 @@ class ProximityEncoder(CodesEncoder):
             None if self._tunes else read_weights(owner, self.weights, subsets, names, self.form == "difference"),
             degree=1.0 if self.form == "difference" else None if self.degree == "tune" else float(self.degree),
             tol=self.tol,
+            max_rounds=None if self.max_rounds == "auto" else self.max_rounds,
             n_rows=self.tuning_rows,
             seed=0 if self.tuning_rows is None else seed_of(self.random_state, "Proximity"),
         )

@@ -21,7 +21,7 @@ from gpu_encode.words.errors.targets import no_target
 
 @dataclass(eq=False, repr=False)
 class Voting(Predictor):
-    """What both estimators share: parameters, and an encoder that counts the votes."""
+    """The base of both estimators: parameters, and an encoder that counts the votes."""
 
     order: int = 2
     degree: float | Literal["tune"] = "tune"
@@ -30,6 +30,7 @@ class Voting(Predictor):
     tol: float = 0.125
     _: KW_ONLY
     tuning_rows: int | None = None
+    max_rounds: int | Literal["auto"] = "auto"
     random_state: Seed = 0
     columns: Columns = None
     handle_missing: Literal["category", "never", "error"] = "category"
@@ -72,6 +73,8 @@ class ProximityClassifier(ScoringClassifier, Voting):
         Smallest step of the tuning.
     tuning_rows : int, optional
         Number of training rows that are scored while tuning; None: all.
+    max_rounds : int or "auto", default="auto"
+        Largest number of rounds of the tuning; "auto": 200, or fewer if a round takes long.
     random_state : int, NumPy generator or None, default=0
         Seed of the choice of these rows.
     columns : list, "categorical", selector, pattern or function, optional
@@ -184,6 +187,8 @@ class ProximityRegressor(RegressorMixin, Voting):
         Smallest step of the tuning.
     tuning_rows : int, optional
         Number of training rows that are scored while tuning; None: all.
+    max_rounds : int or "auto", default="auto"
+        Largest number of rounds of the tuning; "auto": 200, or fewer if a round takes long.
     random_state : int, NumPy generator or None, default=0
         Seed of the choice of these rows.
     columns : list, "categorical", selector, pattern or function, optional

@@ -23,6 +23,8 @@ from gpu_encode.words.errors.parameters import check_option
 MOST_CELLS = 1 << 24
 # Numbers that floats can hold are multiples of powers of two up to this one.
 MOST_EXPONENT = 1_200
+# Unless a user says otherwise, a tuning takes at most so many rounds and products, which are some minutes of a CPU.
+MOST_ROUNDS, MOST_PRODUCTS = 200, 1 << 37
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Ballot:
     n_features: int
 
     def strengths(self, patterns: Integers, weights: Floats, degree: float) -> Floats:
-        """Give the strength of each pattern, and last that of agreement in all features."""
+        """Give the strength of each pattern, and last the strength of agreement in all features."""
         every = np.append(patterns, (1 << self.n_features) - 1)
         return measure_strengths(every, self.masks, weights, degree, self.n_features, self.form == "ratio")
 
@@ -52,7 +54,13 @@ class Ballot:
         )
 
     def tune(
-        self, electorate: Electorate, degree: float | None, tol: float, n_rows: int | None, seed: int
+        self,
+        electorate: Electorate,
+        degree: float | None,
+        tol: float,
+        max_rounds: int | None,
+        n_rows: int | None,
+        seed: int,
     ) -> tuple[Floats, float, list[list[float]]]:
         """Tune the weights, and the degree unless it is given, on all training rows or on `n_rows` random ones."""
         rows = electorate.rows
@@ -75,7 +83,10 @@ class Ballot:
                 for scores in self.score(objective.cases, pairs[first : first + at_once])
             ]
 
-        found = ascend(judge, start, tol, objective.least_rise)
+        if max_rounds is None:
+            of_round = len(start) * max(objective.cases.histogram.sums.size, 1)
+            max_rounds = max(1, min(MOST_ROUNDS, MOST_PRODUCTS // of_round))
+        found = ascend(judge, start, tol, objective.least_rise, max_rounds)
         numbers, path = found.numbers, [[number, step, objective.scale(best)] for number, step, best in found.path]
         return (numbers[:-1], float(numbers[-1]), path) if degree is None else (numbers, degree, path)
 
@@ -134,7 +145,7 @@ class LearnedVotes(Learned):
         if len(self.labels) != n_outputs or (self.kind == "continuous" and n_outputs != 1):
             raise ValueError(f"votes have {len(self.labels)} outputs, of {len(self.exponents)} sums a row")
         if any(bool(((row < -1) | (row >= max(size, 1))).any()) for row, size in zip(self.codes, sizes, strict=True)):
-            raise ValueError("the training rows of votes have categories that there are not")
+            raise ValueError("the training rows of votes have unknown categories")
 
     def encode(self, rows: CodedRows) -> Array:
         """Score rows: (rows, outputs), float64, on the device of the rows."""

@@ -17,7 +17,7 @@ SUM_BITS = 61
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """What each row adds: for classes its weight, to the sum of its class; otherwise its weight and weighted target.
+    """The numbers that each row adds to sums: for classes its weight; otherwise its weight and its weighted target.
 
     Parameters
     ----------

@@ -10,10 +10,12 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.words.errors.parameters import bad_parameter, check_number
 
-# With up to so many features all patterns of agreement are counted; with more, only those that occur.
+# With up to this number of features all patterns of agreement are counted; with more, only patterns that occur.
 DENSE = 12
 # Bits of a pattern, which is an int64.
 MOST_FEATURES = 62
+# Each round of the tuning tries each subset.
+MOST_SUBSETS = 1 << 16
 
 Subset = tuple[int, ...]
 

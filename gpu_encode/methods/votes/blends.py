@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.elementary import add_in_order
@@ -20,8 +21,10 @@ from gpu_encode.seam.ops import Ops
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
 from gpu_encode.words.errors.parameters import MOST_COLUMNS, check_count, check_number, check_option
+from gpu_encode.words.errors.tables import other_width
+from gpu_encode.words.errors.targets import no_target
 
-# With more pairs of a positive and a negative row, comparing all of them takes hundreds of megabytes, and seconds.
+# With more pairs of a positive and a negative row, comparing all pairs takes hundreds of megabytes, and seconds.
 MOST_PAIRS = 1 << 23
 GRID = 101
 # Differences of two scores below this number do not overflow.
@@ -46,8 +49,8 @@ class ConvexBlend(BaseEstimator):
         Whether ranks among the validation rows, scaled to between 0 and 1, are blended instead of scores; ties share a
         rank.
     grid : int, optional
-        Compare only so many shares of two vectors, from 0 to 1; the result is the middle of the longest run of equally
-        good ones.  None: all shares, or 101 if there are too many pairs.
+        Compare only this number of shares of two vectors, from 0 to 1; the result is the middle of the longest run of
+        equally good shares.  None: all shares, or 101 if there are too many pairs.
     tol : float, default=1e-3
         For more than two vectors: steps of weights begin at 1, and are halved until they are smaller than this.
     max_rounds : int, default=200
@@ -98,6 +101,11 @@ class ConvexBlend(BaseEstimator):
         self
         """
         self._check()
+        if y is None:
+            raise no_target("ConvexBlend")
+        shape = getattr(P, "shape", ())
+        if shape[1:] == (0,):
+            raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 2 is required.")
         with devices.explain_memory():
             counter, columns = read("ConvexBlend", y, P, sample_weight, "P")
             reference = [np.sort(counter.ops.to_host(column)) for column in columns] if self.ranks else None
@@ -111,8 +119,16 @@ class ConvexBlend(BaseEstimator):
                 weights = self._climb(counter, scores)
             area = counter.area(mix(scores, weights))
         self.weights_: Array = np.array(weights)
+        self.n_features_in_ = len(weights)
         self.auc_, self.interval_, self._reference = area, interval, reference
         return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        # It predicts scores, so it is no classifier; its y has two classes.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
 
     def _check(self) -> None:
         check_option("ConvexBlend", "ranks", self.ranks, (True, False))
@@ -144,12 +160,18 @@ class ConvexBlend(BaseEstimator):
         float64 ndarray of shape (n_rows,)
         """
         check_is_fitted(self, "weights_")
+        if len(getattr(P, "shape", ())) == 1:
+            raise ValueError(
+                f"ConvexBlend blends {len(self.weights_)} predictions, a column for each. Got one vector. Reshape your "
+                "data with P.reshape(1, -1) if it is one row."
+            )
         given = [values for _, values in frames.read_targets(P, None, "P")]
         if len(given) != len(self.weights_):
-            raise ValueError(f"ConvexBlend blends {len(self.weights_)} predictions. P has {len(given)} columns.")
+            raise other_width("ConvexBlend", len(given), len(self.weights_))
         backend = ops.host(len(given[0]))
         columns = read_scores("ConvexBlend", given, backend, "P")
         if self._reference is None:
+            check_columns("ConvexBlend", columns)
             return mix(columns, self.weights_.tolist())
         return mix(to_ranks(columns, self._reference, backend), self.weights_.tolist()) / (2 * len(self._reference[0]))
 
@@ -157,7 +179,7 @@ class ConvexBlend(BaseEstimator):
 def check_columns(owner: str, columns: Sequence[Array]) -> None:
     """Raise ValueError unless there are at least two vectors with finite differences."""
     if len(columns) < 2:
-        raise ValueError(f"{owner} blends two predictions or more, a column for each. Got {len(columns)}.")
+        raise ValueError(f"{owner} blends two predictions or more, a column for each. Got n_features={len(columns)}.")
     if any(float(np.abs(column).max()) > LARGEST for column in columns):
         raise ValueError(f"{owner} mixes scores up to {LARGEST:.3g}, not infinite ones. Use ranks=True.")
 

@@ -7,7 +7,7 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.seam.ops import tiles
 
-# The differences of so many pairs fit into the cache of a processor.
+# The differences of this number of pairs fit into the cache of a processor.
 PAIRS_AT_ONCE = 1 << 14
 # Shares that differ by less count as equal: scores with few decimals give equal shares that only rounding separates.
 NARROWEST = 2.0**-40

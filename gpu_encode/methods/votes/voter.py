@@ -1,4 +1,4 @@
-"""What the estimators of voting columns share: parameters, and the encodings of training rows and of new rows."""
+"""The common base of the estimators of voting columns: parameters, and the encodings of training rows and new rows."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.exact import Floats
@@ -24,12 +23,11 @@ from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Estimator
 from gpu_encode.words.errors.parameters import check_count, check_number, check_option
 from gpu_encode.words.errors.targets import no_target
-from gpu_encode.words.notices import warn
 
 
 @dataclass(eq=False, repr=False)
 class Voter(Predictor):
-    """What `VoteClassifier` and `VoteRegressor` share; each has its own default rule."""
+    """The base of `VoteClassifier` and `VoteRegressor`; each has its own default rule."""
 
     encoder: Estimator | None = None
     rule: str = ""
@@ -57,9 +55,7 @@ class Voter(Predictor):
         check_count(owner, "max_rounds", self.max_rounds, low=1)
         if y is None:
             raise no_target(owner)
-        if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
-            # The words of scikit-learn.
-            warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
+        self._warn_of_column(y)
 
     def _make_encoder(self, **changes: Any) -> Encoder:
         """Give the user's encoder, cloned, with indicators of unseen categories."""

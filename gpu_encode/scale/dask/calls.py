@@ -87,7 +87,7 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
     encoder._check_container(X)
     partitions = read_training(encoder, X, y, sample_weight, groups)
     encoding_plan, partitions = plan_rows(encoder, unfitted(encoder), partitions)
-    # The persisted tables grow only with the categories; if a worker is lost, what it had is computed again.
+    # The persisted tables grow only with the categories; if a worker is lost, its tables are computed again.
     learned, tables, meta = dask.persist(*fit_lazily(encoder, encoding_plan, partitions))
     learned, meta = dask.compute(learned, meta)
     adopt(encoder, learned)
@@ -162,7 +162,7 @@ def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: 
 
 
 def check_training(encoder: Encoder, partitions: Partitions) -> None:
-    """Raise ValueError if a target is needed and missing, and as `check_container` does."""
+    """Raise ValueError if a needed target is missing, or for the reasons of `check_container`."""
     if partitions.vectors[0] is None and encoder._parameters().reads_target:
         raise no_target(type(encoder).__name__)
     check_container(encoder, partitions)

@@ -1,4 +1,4 @@
-"""An exchange: every task gives a piece for each of several receivers, and Dask's own shuffle brings pieces there.
+"""An exchange: every task gives a piece for each of several receivers, and Dask's own shuffle delivers the pieces.
 
 With workers this is Dask's P2P shuffle, unless Dask is set to another one: pieces wait on the workers' disks, there is
 no task for each pair of sender and receiver, and no worker holds all pieces.
@@ -117,7 +117,7 @@ def join_pieces(join: Callable[..., Any], receiver: int, packed: Any, *others: A
 
 
 def receive(_: int, pieces: Sequence[tuple[int, Any]], *own: Any) -> tuple[Any, ...]:
-    """Give the pieces that a partition received, and what it has kept itself."""
+    """Give the pieces that a partition received, and the data that it has kept itself."""
     return pieces, *own
 
 

@@ -40,7 +40,7 @@ class Partition(Part):
         return frames.read(self.X).n_rows
 
     def select(self, names: Sequence[str]) -> Any:
-        """Give those of the named columns that are read, as an Arrow table on the host."""
+        """Give an Arrow table on the host with the named columns, as far as they are read."""
         return in_arrow(self.X, [name for name in names if self.picked is None or name in self.picked])
 
 
@@ -309,7 +309,7 @@ def names_of(frame: Frame) -> list[str]:
 
 
 def in_arrow(X: Any, wanted: Sequence[str]) -> Any:
-    """Give those of the wanted columns that a table has, as an Arrow table on the host."""
+    """Give an Arrow table on the host with the wanted columns, as far as the table has them."""
     import pyarrow as pa
 
     frame = frames.read(X)

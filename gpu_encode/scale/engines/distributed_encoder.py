@@ -61,7 +61,7 @@ class DistributedEncoder(BaseEstimator):
     One process gets the facts that decide how rows are encoded (classes of y, values that a scheme reads) and the
     totals by fold, but no data of single categories.  The engine keeps `encodings_`: Spark on the workers' disks
     (``persist``) until `unpersist`, Ray in its object store, Dask on its workers (or in this process, if there are
-    none). What a lost worker had is computed again from X.  `save` writes what new rows need.
+    none). The encodings of a lost worker are computed again from X.  `save` writes what new rows need.
 
     Examples
     --------

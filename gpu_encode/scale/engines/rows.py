@@ -1,4 +1,4 @@
-"""What an engine has to provide: its rows, and a way to keep tables of categories in the engine."""
+"""Protocols that an engine must implement: its rows, and a way to keep tables of categories in the engine."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
@@ -32,7 +32,7 @@ class Rows(Protocol):
         """Bring together the results of ``function(shared, table)`` of all rows, bucket by bucket.
 
         There are at most `number` buckets.  The result has `map` and, except in Dask, `add_up`.  Instead of a table,
-        their functions get a bucket, and a list of all that was given to the bucket, in any order.
+        their functions get a bucket, and a list of all results for this bucket, in any order.
         """
 
 

@@ -49,7 +49,7 @@ from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.words.errors.parameters import check_option
 from gpu_encode.words.progress import Teller
 
-# After so many seconds the sums measured so far are saved, so that an interrupted run loses little.
+# After this number of seconds the sums so far are saved, so that an interrupted run loses little.
 SAVE_AFTER = 60.0
 
 
@@ -88,7 +88,8 @@ def encode_dataset(
     destination : path
         A file, or a folder (a path that ends with a slash, or has no suffix).  In a folder, each of several source
         files has its counterpart; a single source file is written as one file for each chunk.  The output appears
-        whole, at the end.  Or a URL of a file or folder: the finished output is uploaded there (`docs/sources.md`).
+        only when it is complete.  A URL of a file or folder is possible, too: the finished output is uploaded there
+        (`docs/sources.md`).
     encoder : TargetEncoder
         It is fitted when this function returns, unless the tables are on disk.
     target : str or list of str, optional
@@ -187,7 +188,7 @@ def encode_dataset(
 
 
 class Choices(NamedTuple):
-    """What a caller says about columns; the parameters have the meaning that they have in `encode_dataset`."""
+    """A caller's choices about columns; the fields mean the same as the parameters of `encode_dataset`."""
 
     target: Any = None
     weight: str | None = None

@@ -30,7 +30,7 @@ PARQUET_BUFFER = 1 << 20
 # Bytes of text that are read at a time; each row has to fit into them.
 SETTING = "GPU_ENCODE_CSV_BLOCK"
 BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
-# To find the types of a CSV file of at most so many bytes, it is read whole.
+# A CSV file of at most this number of bytes is read at once to find its types.
 SMALL = 1 << 26
 # Advice for a column of a type that text or Parquet cannot hold.
 OTHERWISE_ARROW = "write Arrow (.arrow), or leave it out"
@@ -168,7 +168,7 @@ class Parquet(Format):
         return Contents(file, schema, [group.num_rows for group in groups], sizes, compression)
 
     def read_batches(self, contents: Contents, columns: list[str], group: int, batch_rows: int) -> Iterator[Any]:
-        """Read row groups, never a whole one at once."""
+        """Read row groups in batches, never a whole row group at once."""
         with contents.file.open() as stream:
             reader = pyarrow.parquet.ParquetFile(
                 stream, buffer_size=PARQUET_BUFFER, pre_buffer=False, page_checksum_verification=True

@@ -47,24 +47,24 @@ WORK_PER_KEY = 48
 BUFFERS_PER_COLUMN = 4 << 20
 # Bytes in memory of one row group of Parquet, or of one batch of Arrow, that is being written.
 GROUP_BYTES = 16 << 20
-# One part in so many of the limit may be freed memory that is kept for the next arrays.
+# At most the limit divided by this number is kept as freed memory for the next arrays.
 KEPT_SHARE = 64
 
-# Bytes of a category beside its values: while two vocabularies are joined; while values are looked up in one.
+# Bytes of a category in addition to its values: while two vocabularies are joined; while a vocabulary is searched.
 JOINING, FINDING = 96, 48
 # Bytes of an encoding: in its table and look-up; while one pass computes it; while array expressions compute it.
 TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
-# Assumed number of digits of the sums of a real target, as long as no value of it was seen.
+# Assumed number of digits of the sums of a real target, before a value was seen.
 LIKELY_WIDTH = 20
-# Bytes of a row of a piece beside its values and its sums: codes, folds, ranks.
+# Bytes of a row of a piece in addition to its values and its sums: codes, folds, ranks.
 WORK_OF_ROW = 100
 # Copies of the sums of a row at the same time: those of a thread, those of the piece, and rounding up.
 SUMS_OF_ROW = 2.5
 # Copies of the lines of a row at the same time: lines just made, lines in buckets, compressed lines.
 LINES_OF_ROW = 5
-# If rows are summed in pieces, a chunk takes one part in so many of the free memory.
+# If rows are summed in pieces, a chunk takes the free memory divided by this number.
 CHUNK_SHARE = 16
-# At most so many rows are read to estimate the number of categories for an error that names a limit.
+# Most rows that are read to estimate the number of categories for an error that names a limit.
 MOST_COUNTED = 1 << 26
 # Largest relative error of an estimated number of categories; bytes by which two runs may differ.
 DOUBT, SPARE = 0.03, 12 << 20

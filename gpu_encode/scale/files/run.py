@@ -100,7 +100,7 @@ def read_ahead(thread: Background, items: Iterator[Item]) -> Iterator[Item]:
         yield taken.pop()
 
 
-# In the order of a summary: first the stages of the main thread.
+# The stages in the order in which a summary lists them: those of the main thread come first.
 STAGES = ("opening", "profiling", "measuring", "placing", "encoding", "waiting", "reading", "writing")
 
 

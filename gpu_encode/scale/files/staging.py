@@ -4,8 +4,8 @@ An interrupted run leaves its files in the folder.  The manifest describes the r
 only if its own description is the same.  Sums that were measured are saved as Arrow arrays and JSON, never as a pickle.
 
 All files of a run get their final names, or none does.  But no single rename can move two files.  So a record in the
-folder says that everything is finished, and which renames are left.  If a run is killed between two renames, the next
-run with the same destination does the others.
+folder says that everything is finished, and which files still have to be renamed.  If a run is killed between two
+renames, the next run with the same destination does the others.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ VERSION = 1
 MANIFEST = "manifest.json"
 LOCK = "lock"
 KEPT = (
-    "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) continues "
+    "The finished part ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) continues "
     "from there. Delete the folder if you do not need it."
 )
 Move = tuple[Path, Path]
@@ -104,7 +104,8 @@ class Staging:
         try:
             self._lock = lock_folder(self.folder)
         except PermissionError:
-            raise PermissionError(f"no permission to write to the folder {str(self.folder.parent)!r}.") from None
+            reason = f"no permission to write to the folder {str(self.folder.parent)!r}"
+            raise PermissionError(f"{reason}: {str(self._path)!r} was not written.") from None
         return self
 
     def __exit__(
@@ -385,8 +386,11 @@ def path_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             return path
-    except PermissionError:
-        raise PermissionError(f"no permission to write to the folder {str(path.parent)!r}") from None
+    except OSError as error:
+        if error.errno not in archive.FORBIDDEN:
+            raise
+        reason = f"no permission to write to the folder {str(path.parent)!r}: {path.name!r} was not written"
+        raise PermissionError(reason) from None
 
 
 def sync_all(path: Path) -> None:
@@ -400,7 +404,7 @@ def sync_all(path: Path) -> None:
 
 
 def rename_all(moves: Sequence[Move]) -> None:
-    """Do the renames that are left; if one fails, undo the others."""
+    """Do the renames that were not done yet; if one fails, undo the others."""
     steps = [(source, path, source.with_name(f"{source.name}.former")) for source, path in moves]
     begun = []
     try:

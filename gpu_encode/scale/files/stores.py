@@ -31,7 +31,7 @@ from gpu_encode.scale.files.formats import SUFFIXES, suffix_of
 
 # The record: everything is uploaded, and these moves are left.
 RECORD = "publishing.json"
-# A file of at most so many bytes is read in one piece.
+# A file of at most this number of bytes is read in one piece.
 SMALL = 1 << 22
 # Names, in various stores, of the properties that change when an object is written again.
 MARKS = (

@@ -31,7 +31,7 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.sums import targets
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces
-from gpu_encode.words.errors.parameters import check_type
+from gpu_encode.words.errors.parameters import wrong_type
 from gpu_encode.words.errors.tables import inconsistent_lengths, rows_have_changed
 from gpu_encode.words.errors.targets import more_than_two_labels, no_values, weights_all_zero
 
@@ -178,7 +178,8 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     'binary'
     """
     check_encoder(encoder)
-    check_type("plan", "profile", profile, Profile)
+    if not isinstance(profile, Profile):
+        raise wrong_type("plan", "profile", profile, Profile)
     parameters = encoder._parameters()
     for scheme in parameters.every_scheme:
         with parameters.naming_scheme(scheme):

@@ -17,7 +17,7 @@ from gpu_encode.seam import ops
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import targets
 from gpu_encode.tables.frames import Incomplete, NumberedLabels
-from gpu_encode.words.errors.parameters import check_type
+from gpu_encode.words.errors.parameters import wrong_type
 from gpu_encode.words.errors.targets import merge_of_other_targets, no_target, nothing_to_stratify, unknown_target_type
 
 
@@ -175,7 +175,8 @@ def profile(encoder: Encoder, part: Part) -> Profile:
     ['x', 'y']
     """
     check_encoder(encoder)
-    check_type("profile", "part", part, Part)
+    if not isinstance(part, Part):
+        raise wrong_type("profile", "part", part, Part)
     return profile_rows(encoder._parameters(), part)
 
 

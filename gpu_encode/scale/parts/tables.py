@@ -24,7 +24,7 @@ from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.seam import devices, ops
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
-from gpu_encode.words.errors.parameters import check_type
+from gpu_encode.words.errors.parameters import wrong_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +131,10 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     [array([1., 0.])]
     """
     check_encoder(encoder)
-    check_type("fit", "encoding_plan", encoding_plan, EncodingPlan)
-    check_type("fit", "sums", sums, PartialSums)
+    if not isinstance(encoding_plan, EncodingPlan):
+        raise wrong_type("fit", "encoding_plan", encoding_plan, EncodingPlan)
+    if not isinstance(sums, PartialSums):
+        raise wrong_type("fit", "sums", sums, PartialSums)
     if sums.model is None:
         raise ValueError("There are no sums to learn from: measure the parts first, and add up what they give.")
     if sums.n_rows != encoding_plan.n_rows:

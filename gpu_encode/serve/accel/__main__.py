@@ -20,7 +20,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--report", action="store_true", help="say at the end which calls were served, and why others not"
+        "--report", action="store_true", help="say at the end which calls were served, and why others were not"
     )
     parser.add_argument("--verbose", action="store_true", help="log each call, and report at the end")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="where target encoders compute")

@@ -31,7 +31,7 @@ class Line:
     served_by : {"cpu", "cuda", "scikit-learn", "category_encoders"}
         The device, if this library computed; otherwise the library that did.
     reason : str
-        Why the other library computed, all columns or some of them.
+        Why the other library computed all columns, or some of them.
     n_calls, n_rows : int
     seconds : float
     """

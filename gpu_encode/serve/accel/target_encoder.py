@@ -142,7 +142,7 @@ def remember_target(self: Any, X_ordinal: Array, y: Array, n_categories: Array, 
 
 
 def remember_classes(self: Any, X_ordinal: Array, y: Array, n_categories: Array, target_mean: Any) -> Any:
-    """Do the same for a target with a column for each class."""
+    """Remember a target with a column for each class, and the training rows of each fold."""
     if training_of() is None:
         return fit_classes(self, X_ordinal, y, n_categories, target_mean)
     # scikit-learn refuses two classes as "multiclass" in this way, and its message must appear.

@@ -1,4 +1,4 @@
-"""What changes if the target of one row is changed: the bits of its own encoding, and those of other rows."""
+"""Effects of a change of one row's target: on the bits of the row's own encoding, and on those of other encodings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from gpu_encode.study.leaks.trials import RowTargets, Trials, same_bits
 # With fewer rows of a value, one cannot tell whether only the row itself is left out.
 FEWEST_MATES = 8
 # A prior changes a row's own encoding at most about as much as it changes other encodings, and as the change of the
-# target divided by the number of rows.  A change of more than so many times both is too large for a prior.
+# target divided by the number of rows.  A change of more than this multiple of both is too large for a prior.
 BEYOND_OTHERS, BEYOND_MEAN = 3.0, 1.5
 # If at least this share of the changed rows changes in the other direction, this is not an accident.
 OTHER_WAY = 0.1
@@ -20,7 +20,7 @@ OTHER_WAY = 0.1
 
 @dataclass(frozen=True)
 class Flip:
-    """What the changed target of one row changes in one column.
+    """The effects of the changed target of one row on one column.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Moves:
-    """What all flips together show about one column.
+    """The effects of all flips together on one column.
 
     Parameters
     ----------

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from cpu_fallback.types import Array
 from gpu_encode.encoders.base import Encoder
+from gpu_encode.fitting.copies import share_of_copies
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.seam import ops
 from gpu_encode.study.leaks.flips import Moves, choose_rows, flip_rows
 from gpu_encode.study.leaks.risks import risks_of_key, risks_of_rows
 from gpu_encode.study.leaks.scores import Interval, Predicted, allowance, p_values, read_by_tree
@@ -21,6 +24,9 @@ from gpu_encode.tables.frames import Frame
 from gpu_encode.words.annotations import Estimator, Table, Vector
 from gpu_encode.words.errors.parameters import bad_parameter, check_count
 from gpu_encode.words.terminal import printable
+
+# Rows that are compared with one another.
+MOST_COMPARED = 20_000
 
 if TYPE_CHECKING:
     from gpu_encode.study.plots.leaks import LeakDisplay
@@ -181,6 +187,9 @@ def leak_report(
     Multiple Testing", 1993).  The allowance is needed because folds leave out sums of rows, which trees can detect a
     little in any k-fold encodings.
 
+    If rows have copies (see `gpu_encode.fitting.copies`), `n_shuffles` more fits give copies one target together.
+    A column whose training encodings tell this target has the verdict "copies".
+
     The verdict "prior" means that the change is at most three times the change in rows of other values, and all changes
     have one direction, as changes of a mean over all rows have.  cuML's encoder has such a prior.
 
@@ -199,7 +208,7 @@ def leak_report(
     check_count("leak_report", "n_flips", n_flips, low=0, high=MOST_TRIALS)
     if not 0 < level < 1:
         raise bad_parameter("leak_report", "level", level, "must lie between 0 and 1")
-    frame = read_table(encoder, X)
+    frame = read_table(encoder, X, y, groups)
     targets = RowTargets.read(y, frame.n_rows)
     given = {"groups": groups if takes_groups(encoder) else None, "sample_weight": sample_weight}
     trials = Trials(encoder, X, targets, {name: vector for name, vector in given.items() if vector is not None})
@@ -210,35 +219,79 @@ def leak_report(
     known = [key.codes for key in keys.values() if key.codes is not None and key.sight != UNREAD]
     rows = choose_rows(targets, n_flips, known, random)
     moves, moved = flip_rows(trials, before, rows, {name: key.codes for name, key in keys.items()}, random)
-    order_matters = any(key.sight is None or key.sight.by_order for key in keys.values())
-    return LeakReport(
-        type(encoder).__name__,
-        frame.n_rows,
-        n_shuffles,
-        len(rows),
-        level,
-        tuple(report_columns([*before], keys, judge(scores, targets, level, random), moves, targets, frame)),
-        (*(risks_of_rows(targets) if order_matters else ()), *risks_of_groups(groups, rows, moved)),
-    )
+    risks = risks_of_rows(targets) if any(key.sight is None or key.sight.by_order for key in keys.values()) else []
+    predicted = judge(scores, targets, level, random)
+    copies = Copies.find(frame, [*keys.values()], targets)
+    scores = {} if copies is None else shuffle_rows(trials, before, n_shuffles, random, copies.cases)
+    of_copies = judge(scores, targets, level, random)
+    columns = report_columns([*before], keys, predicted, of_copies, moves, targets, frame)
+    risks += [*risks_of_groups(groups, rows, moved), *risks_of_copies(copies)]
+    name = type(encoder).__name__
+    return LeakReport(name, frame.n_rows, n_shuffles, len(rows), level, tuple(columns), tuple(risks))
 
 
-def read_table(encoder: Any, X: Any) -> Frame:
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Rows that are in the table several times.
+
+    Parameters
+    ----------
+    cases : int64 array (rows,)
+        Rows of one case have the same values in all columns that were compared.
+    share : float
+        Share of the rows that have a copy.
+    columns : tuple
+        The columns that were compared, by name or position.
+    """
+
+    cases: NDArray[np.int64]
+    share: float
+    columns: tuple[Any, ...]
+
+    @classmethod
+    def find(cls, frame: Frame, keys: Sequence[Key], targets: RowTargets) -> "Copies | None":
+        """Look for copies: in the columns that the encoder learns from, then in all columns of the table."""
+        read = {position for key in keys if key.sight != UNREAD for position in key.members}
+        codes = {j: frame.keys(j, ops.host(frame.n_rows)).codes[targets.present] for j in range(frame.n_columns)}
+        y = targets.values[targets.present]
+        for members in dict.fromkeys((tuple(sorted(read)), tuple(codes))):
+            share = share_of_copies([codes[j] for j in members], y, MOST_COMPARED) if members else 0.0
+            if share:
+                return cls(
+                    key_codes(frame, members), share, tuple((frame.names or range(frame.n_columns))[j] for j in members)
+                )
+        return None
+
+
+def read_table(encoder: Any, X: Any, y: Any, groups: Any) -> Frame:
     """Read the rows; raise TypeError if the encoder is not a transformer, or the rows are not one table in memory."""
     for method in ("fit_transform", "transform", "get_params"):
+        if isinstance(encoder, type):
+            raise TypeError(f"leak_report takes a transformer. Got a class instead. Write {encoder.__name__}().")
         if not hasattr(encoder, method):
-            raise TypeError(f"leak_report takes a transformer, and {type(encoder).__name__} has no {method}.")
+            raise TypeError(
+                f"leak_report takes a transformer. Got {type(encoder).__name__} instead, which has no {method}."
+            )
     engine = frames.engine_holding(X)
     if engine is not None:
         raise TypeError(f"leak_report fits many times to rows in memory. Give a sample of the rows of {engine}.")
     if frames.is_collection(X) and frames.tables_of(X) is not None:
         raise TypeError("leak_report takes one table. Concatenate the tables of the list, or give one of them.")
+    # The encoder itself warns of other vectors, and of groups that it takes.
+    Inputs(X, y, groups=None if takes_groups(encoder) else groups).warn_of_order()
     return frames.read(X)
 
 
 def shuffle_rows(
-    trials: Trials, before: Mapping[str, Array], number: int, random: np.random.Generator
+    trials: Trials,
+    before: Mapping[str, Array],
+    number: int,
+    random: np.random.Generator,
+    cases: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
     """Measure how well trees predict shuffled targets, for the columns that change with the targets.
+
+    With `cases`, rows of one case are copies: they keep one target together.
 
     Returns
     -------
@@ -247,7 +300,7 @@ def shuffle_rows(
     """
     targets, scores = trials.targets, dict[str, list[tuple[float, float]]]()
     for _ in range(number):
-        shuffled, others = (targets.take(random.permutation(len(targets.present))) for _ in range(2))
+        shuffled, others = (targets.shuffle(random, cases) for _ in range(2))
         training, new = trials.encode(shuffled.values, with_new=True)
         refuse_other_names(before, training)
         if not scores:
@@ -273,7 +326,7 @@ def refuse_other_names(before: Mapping[str, Array], shuffled: Mapping[str, Array
 
 def find_keys(trials: Trials, frame: Frame, outputs: Sequence[str], read: Sequence[str]) -> dict[str, Key]:
     """Find for each output its column or joint key, and what its training rows see, if this is known."""
-    names = [str(name) for name in frame.names or [f"x{position}" for position in range(frame.n_columns)]]
+    names = names_of(frame)
     if isinstance(trials.encoder, Encoder) and has_keys(trials.encoder):
         keys = read_keys(trials.encoder, trials.X, trials.targets.values, frame, dict(trials.vectors))
         sources = {output: find_source(output, [*keys]) for output in outputs}
@@ -290,6 +343,11 @@ def find_keys(trials: Trials, frame: Frame, outputs: Sequence[str], read: Sequen
         if output in read
     ]
     return {output: Key() if name is None else Key.of(name, frame, (names.index(name),)) for output, name in matched}
+
+
+def names_of(frame: Frame) -> list[str]:
+    """Give the names of the columns, or x0, x1, ... for columns without names."""
+    return [str(name) for name in frame.names or [f"x{position}" for position in range(frame.n_columns)]]
 
 
 def judge(
@@ -313,6 +371,7 @@ def report_columns(
     names: Sequence[str],
     keys: Mapping[str, Key],
     predicted: Mapping[str, Predicted],
+    of_copies: Mapping[str, Predicted],
     moves: Mapping[str, Moves],
     targets: RowTargets,
     frame: Frame,
@@ -324,10 +383,13 @@ def report_columns(
             yield ColumnReport(name, key.name, "no target", "no target", 0, 0, None, None, found.p_value, ())
             continue
         kind, own, flips = (None, 0, 0) if moved is None else (moved.kind, moved.own, len(moved.flips))
+        copied = of_copies.get(name, Predicted())
+        verdict = conclude(kind, key.sight, found.significant, copied.significant)
+        found = copied if verdict == "copies" else found
         yield ColumnReport(
             name,
             key.name,
-            conclude(kind, key.sight, found.significant),
+            verdict,
             "unknown" if key.sight is None else key.sight.words,
             own,
             flips,
@@ -350,3 +412,17 @@ def risks_of_groups(groups: Any, rows: Array, moved: Sequence[Array]) -> list[st
         split += bool(changed[mates].any())
     told = f"in {split} of {len(rows)} flips a row's target moved encodings of other rows of its group."
     return [f"Groups straddle folds: {told} Take GroupKFold."] if split else []
+
+
+def risks_of_copies(copies: Copies | None) -> list[str]:
+    """Say what was found, and what to do."""
+    if copies is None:
+        return []
+    columns = ", ".join(map(repr, copies.columns[:10])) + (", ..." if len(copies.columns) > 10 else "")
+    told = (
+        f"{copies.share:.1%} of the rows are there several times: they equal another row in {columns} and in the "
+        "target, more often than chance explains. Oversampling, bootstraps and joins make such copies. Give "
+        f"GroupKFold a group for each case, such as groups=X.groupby([{columns}], dropna=False).ngroup(), or "
+        "KFold(by=...) copies of these columns under other names; validate the model in such folds, too."
+    )
+    return [told]

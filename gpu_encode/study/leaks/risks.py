@@ -18,7 +18,7 @@ MANY_ALONE = 0.5
 SHARED = 0.95
 # Areas under the ROC curve of the row number from which the target, or a column, counts as sorted.
 SORTED = 0.95
-# Only columns with so many values can count as times because of their order.
+# Only columns with at least this number of values can count as times because of their order.
 FEWEST_TIMES = 20
 
 
@@ -26,7 +26,7 @@ def risks_of_rows(targets: RowTargets) -> list[str]:
     """Say whether rows are sorted by the target."""
     if order_by(targets.present, targets) < SORTED:
         return []
-    told = "The rows are sorted by the target: encodings of rows above, or of folds cut in this order, tell it."
+    told = "The rows are sorted by the target, so encodings by earlier rows, or by contiguous folds, tell it."
     return [f"{told} Shuffle the rows, or take Ordered() or KFold(), which draw their orders."]
 
 

@@ -1,4 +1,4 @@
-"""How well a small tree predicts shuffled targets from training encodings; on new rows it could not predict them."""
+"""How well a small tree predicts shuffled targets from training encodings, compared with encodings of new rows."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from cpu_fallback.types import Array
 from gpu_encode.formulas.auc import roc_auc_score
 
-# A tree has so many leaves; it is fitted on half of the rows and scored on the others, at most so many rows in all.
+# Leaves of a tree, and most rows of a trial: the tree is fitted on half of these rows and scored on the other half.
 LEAVES, MOST_ROWS = 16, 20_000
-# A difference of scores counts only above so many standard errors of a score, and above this value.  Folds leave out
-# sums of many rows, and a tree detects a trace of them in any k-fold encodings: with 5 folds about one standard error.
+# A difference of scores counts only above this number of standard errors of a score, and above this value.  Folds leave
+# out sums of many rows, and a tree detects a trace of these sums in any k-fold encodings: with 5 folds the difference
+# is about one standard error.
 STANDARD_ERRORS, SMALLEST = 3.0, 0.03
-# Up to so many shuffles all patterns of signs are tried; with more, as many random patterns.
+# Up to this number of shuffles, all patterns of signs are tried; with more shuffles, as many random patterns.
 MOST_SIGNS = 12
 
 

@@ -1,4 +1,4 @@
-"""What the scheme of an encoder of this library says about a training row: which targets its encodings depend on."""
+"""Targets on which the encodings of a training row depend, read from the scheme of an encoder of this library."""
 
 from dataclasses import dataclass
 from typing import Any

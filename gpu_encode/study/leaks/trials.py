@@ -71,10 +71,17 @@ class RowTargets:
         return cls(values, present, labels, classes)
 
     def take(self, order: Array) -> "RowTargets":
-        """Permute the targets among the rows that have one; `order` permutes the numbers of these rows."""
+        """Give the rows that have a target the targets of others: `order` has a number among these rows for each."""
         values, labels = self.values.copy(), self.labels.copy()
         values[self.present], labels[self.present] = values[self.present[order]], labels[self.present[order]]
         return RowTargets(values, self.present, labels, self.classes)
+
+    def shuffle(self, random: np.random.Generator, cases: NDArray[np.int64] | None = None) -> "RowTargets":
+        """Shuffle the targets among the rows that have one; with `cases`, all rows of a case get the same target."""
+        if cases is None:
+            return self.take(random.permutation(len(self.present)))
+        _, first, case = np.unique(cases[self.present], return_index=True, return_inverse=True)
+        return self.take(random.permutation(first)[case.reshape(-1)])
 
 
 @dataclass(frozen=True, eq=False)

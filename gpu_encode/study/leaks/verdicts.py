@@ -1,4 +1,4 @@
-"""From evidence to a verdict, and to sentences."""
+"""Verdicts, which follow from the evidence, and the sentences that explain them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ MEANINGS = {
     "own target": "A row's own target is in its training encoding: a leak. Take KFold or Ordered.",
     "predictable": "A small tree predicts shuffled targets from training encodings, but not from encodings of new "
     "rows: a leak. Of this library's schemes, KFold with few folds and Ordered have no such leak.",
+    "copies": "Rows are in the table several times, and a copy in another fold brings a row its own target: a leak. "
+    "Take GroupKFold with a group for each case, or KFold(by=...) of all columns.",
     "prior": "A row's own target changes its training encoding only as much as it changes a mean over all rows: a "
     "small leak, of 1 / rows. A prior from the visible rows alone has no such leak.",
     "left out": "A row's own target is not in its training encoding, but the encoding falls where that target rises, "
@@ -24,7 +26,7 @@ MEANINGS = {
     "same rows differ: give a random_state.",
     "no leak": "No leak was found.",
 }
-LEAKS = ("own target", "predictable", "prior")
+LEAKS = ("own target", "predictable", "copies", "prior")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class ColumnReport:
     name : str
     source : str or None
         The column or joint key of the output, if it is known.
-    verdict : {"no leak", "own target", "predictable", "prior", "left out", "shared", "not compared", "no target"}
+    verdict : str
+        A key of `MEANINGS`, such as "no leak".
     sees : str
         Which rows a training row sees, according to the scheme; or "unknown".
     own_moved, flips : int
@@ -88,7 +91,7 @@ class ColumnReport:
         }
 
 
-def conclude(moves: str | None, sight: Sight | None, significant: bool) -> str:
+def conclude(moves: str | None, sight: Sight | None, significant: bool, copied: bool = False) -> str:
     """Give the verdict on a column that depends on the target.
 
     Parameters
@@ -96,17 +99,19 @@ def conclude(moves: str | None, sight: Sight | None, significant: bool) -> str:
     moves : str or None
         The result of flips, in the words of `Moves.kind`; None if flips could not be compared.
     sight : Sight or None
-        What the scheme says, if it is known.
+        The targets on which encodings depend by the scheme, if it is known.
     significant : bool
         Whether a tree predicts more from training encodings than from encodings of new rows.
+    copied : bool
+        Whether it does so where copies of a row have the same target.
     """
     kinds = {moves, None if sight is None else sight.kind}
     if "own" in kinds:
         return "own target"
     if "alone" in kinds and not kinds & {"prior", "shared"}:
         return "left out"
-    if significant:
-        return "predictable"
+    if significant or copied:
+        return "predictable" if significant else "copies"
     if "shared" in kinds:
         return "shared"
     if "prior" in kinds:

@@ -18,7 +18,9 @@ from gpu_encode.words.errors.targets import missing_targets
 
 @dataclass(eq=False)
 class CalibrationDisplay(Display):
-    """Rows in bins of equal size by their encoding: the mean of each bin, and twice its standard error.
+    """Rows in bins of about equal size by their encoding: the mean of each bin, and twice its standard error.
+
+    Rows of one encoding are in one bin, so a common category can make a bin larger, and other bins fewer.
 
     Parameters
     ----------
@@ -64,7 +66,7 @@ class CalibrationDisplay(Display):
         column : str or tuple, optional
             Column or joint key; by default the first one.
         n_bins : int, default=10
-            Number of bins, with about equally many rows.
+            Largest number of bins, with about equally many rows.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
@@ -91,11 +93,11 @@ class CalibrationDisplay(Display):
             other = target[~np.isin(target, classes)].tolist()[0]
             raise ValueError(f"y has labels that fit has not seen, such as {other!r}; fit has seen {classes.tolist()}.")
         numbers = (target == classes[1]) if kind == "binary" else target
-        order = np.argsort(encoded, kind="stable")
-        bins = [rows for rows in np.array_split(order, n_bins) if len(rows)]
+        bins = bin_rows(encoded, n_bins)
         values = [numbers[rows].astype(np.float64) for rows in bins]
         errors = [value.std(ddof=1) / np.sqrt(len(value)) if len(value) > 1 else 0.0 for value in values]
-        encodings = np.array([encoded[rows].mean() for rows in bins])
+        # A mean of equal numbers may be rounded away from them.
+        encodings = np.array([np.clip(encoded[rows].mean(), encoded[rows[0]], encoded[rows[-1]]) for rows in bins])
         display = cls(name, encodings, np.array([value.mean() for value in values]), np.array(errors))
         return display if ax is None else display.plot(ax)
 
@@ -106,3 +108,13 @@ class CalibrationDisplay(Display):
         ax.errorbar(self.encodings, self.means, yerr=2 * self.errors, **points)
         ax.set(xlabel=f"mean encoding of {shorten(self.name, 40)} in a bin", ylabel="mean of the target, in its units")
         ax.legend(fontsize="small")
+
+
+def bin_rows(encoded: NDArray[np.float64], n_bins: int) -> list[NDArray[np.intp]]:
+    """Divide rows into bins by rank; rows of one encoding follow the one in their middle."""
+    order = np.argsort(encoded, kind="stable")
+    _, starts, counts = np.unique(encoded[order], return_index=True, return_counts=True)
+    middles = starts + (counts - 1) // 2
+    ends = np.cumsum([len(rows) for rows in np.array_split(order, n_bins)])
+    of_row = np.repeat(np.searchsorted(ends, middles, side="right"), counts)
+    return np.split(order, np.flatnonzero(np.diff(of_row)) + 1) if len(order) else []

@@ -1,4 +1,4 @@
-"""What all displays share: the axes, and the picture in a notebook."""
+"""The base of all displays: the axes, and the picture in a notebook."""
 
 from io import BytesIO
 from typing import Any, Self

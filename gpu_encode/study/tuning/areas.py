@@ -53,7 +53,7 @@ class AreaScorer(SumsScorer):
         return Gain(mean([area for area in by_fold if not math.isnan(area)] or [math.nan]), tuple(by_fold))
 
     def gain(self, state: State, key: Key) -> Gain:
-        """Measure what a key adds before it is added, by the area after its steps."""
+        """Measure the gain of a key before it is added, by the area after its steps."""
         codes, size = self.keys.codes(key)
         steps = [self._steps(working, key) for working in state.responses]
         offsets = [

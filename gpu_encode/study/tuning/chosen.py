@@ -74,6 +74,8 @@ class ChosenInteractions:
         Conjunctions that were looked at in a sample.
     sampled_rows : int
         Rows of the sample; 0 if there was none.
+    left_out : int
+        Number of conjunctions beside `tried` that were not looked at, since there are more than `max_tries`.
     """
 
     encoder: TargetEncoder
@@ -87,6 +89,7 @@ class ChosenInteractions:
     scored: int
     sampled: int
     sampled_rows: int
+    left_out: int = 0
 
     @property
     def interactions(self) -> list[tuple[Any, ...]]:
@@ -111,10 +114,11 @@ class ChosenInteractions:
 
     def _count(self) -> str:
         sample = f", {self.sampled} looked at in a sample of {self.sampled_rows} rows" if self.sampled_rows else ""
+        left_out = f"; {self.left_out} left out" if self.left_out else ""
         return (
             f"{len(self.interactions)} of {self.tried} conjunctions chosen: {self.ruled_out_by_counts} ruled out by "
             f"counts, {self.ruled_out_by_sample} by a sample, {self.ruled_out_by_chance} by chance, "
-            f"{self.scored} scored by all rows{sample}"
+            f"{self.scored} scored by all rows{sample}{left_out}"
         )
 
 

@@ -13,20 +13,20 @@ from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.study.tuning.steps import fused_operation, numbers_of, surprise_of
 from gpu_encode.study.tuning.working_response import WorkingResponse
 
-# Most sums of a conjunction, one for each fold and cell: so many for each row, but at least FEW_SUMS and at most
+# Most sums of a conjunction (one for each fold and cell): this number for each row, but at least FEW_SUMS and at most
 # MOST_SUMS.  With more, joining the rows is faster.  A thread holds the sums of one conjunction, 16 bytes each.
 SUMS_PER_ROW, FEW_SUMS, MOST_SUMS = 4, 1 << 16, 1 << 21
 
 
 class Effect(NamedTuple):
-    """What a conjunction would do to the model of one outcome.
+    """The effect that a conjunction would have on the model of one outcome.
 
     Parameters
     ----------
     n_categories : int
         Number of categories that have rows.
     gains : float64 array (folds,)
-        What the conjunction adds to the score of each fold, as in `Steps`.
+        The rise of the score of each fold, as in `Steps`.
     surprise : float
         As in `Steps`, from the rows that each fold sees.
     chance : float

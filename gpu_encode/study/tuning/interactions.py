@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import number_folds, read_codes, seen_rows
@@ -41,8 +42,11 @@ from gpu_encode.words.errors.parameters import (
     no_ages,
     no_cv_by_column,
 )
+from gpu_encode.words.notices import warn
 
 OWNER = "choose_interactions"
+# Of a size with more conjunctions than so many times those that are tried, they are drawn one by one.
+LISTED_WHOLE = 8
 
 
 def choose_interactions(
@@ -54,6 +58,7 @@ def choose_interactions(
     order: int = 2,
     forward: Literal["first", "best", "once"] = "first",
     top: int | None = None,
+    max_tries: int = 100_000,
     folds: int | Scheme = 5,
     tol: float = 1e-4,
     one_standard_error: bool = True,
@@ -101,6 +106,10 @@ def choose_interactions(
         every conjunction of some of its columns.  This is the quickest way for thousands of conjunctions.
     top : int, optional
         Largest number of conjunctions that are kept.
+    max_tries : int, default=100_000
+        Largest number of conjunctions that are listed, those of fewer columns first, and of a size that is not listed
+        whole, random ones; with forward="best" no round begins that would look at more in all rounds together.  If
+        this leaves out any, a warning says so, and `left_out` of the result says how many.
     folds : int or scheme, default=5
         Folds that are held out: a number, or a value of `cv` that has folds.  A number means random folds, unless the
         encoder's `cv` is itself a scheme of folds other than `KFold`; then this scheme is used.
@@ -120,8 +129,8 @@ def choose_interactions(
         has no effect with forward="once".
     sample : int or None, default=100_000
         Without an estimator: if X has at least twice as many rows, conjunctions are first tested in a sample of about
-        so many rows.  One is ruled out for the moment if it would not add enough even if t were two standard errors
-        above its estimate in the sample.  None: all rows at once, as with forward="once".
+        this number of rows.  A conjunction is ruled out for the moment if it would not add enough even if t were two
+        standard errors above its estimate in the sample.  None: all rows at once, as with forward="once".
     scoring : str or callable, optional
         With an estimator: a scoring of scikit-learn; None means the mean log-likelihood of a classifier with
         probabilities, otherwise the estimator's own score.  Without an estimator: None means the log-likelihood;
@@ -172,25 +181,24 @@ def choose_interactions(
     >>> best.interactions, best.tried
     ([(0, 2)], 10)
     """
-    check_encoder(encoder, X)
-    options = Options(order, forward, top, tol, one_standard_error, significance, max_columns, backward, sample)
-    options.check()
-    check_estimator(estimator, scoring)
+    check_given(encoder, X, estimator, scoring)
+    options = Options(
+        order, forward, top, max_tries, tol, one_standard_error, significance, max_columns, backward, sample
+    ).checked()
     seed = read_seed(random_state) % (1 << 31)
     parameters = encoder._parameters()
     scheme = choose_scheme(encoder, parameters, folds, seed)
     with devices.explain_memory():
         entries, context = read_columns(parameters, scheme, Inputs(X, y, sample_weight, groups))
-        names = [context.rows.frame.label(entry.members[0]) for entry in context.selection.entries]
         plan = checked_plan(scheme, context)
         if estimator is None:
             scorer: Scorer = by_sums(encoder, context, plan, None if forward == "once" else sample, seed, scoring)
         else:
             scorer = by_estimator(encoder, context, plan, estimator, scoring)
-        keys = candidates(len(names), order, entries, seed)
-        search = options.search(scorer, len(entries), len(keys))
+        keys, left_out = candidates(len(context.selection.entries), order, entries, seed, max_tries)
+        search = options.search(scorer, len(entries), len(keys), left_out)
         state = run(search, entries, keys, forward, backward)
-    return result(encoder, parameters, names, entries, search, state)
+    return result(encoder, parameters, context, entries, search, state)
 
 
 class Options(NamedTuple):
@@ -199,6 +207,7 @@ class Options(NamedTuple):
     order: int
     forward: str
     top: int | None
+    max_tries: int
     tol: float
     one_standard_error: bool
     significance: float
@@ -206,29 +215,32 @@ class Options(NamedTuple):
     backward: bool
     sample: int | None
 
-    def check(self) -> None:
-        """Raise ValueError or TypeError for values that no search can take."""
+    def checked(self) -> Self:
+        """Raise ValueError or TypeError for values that no search can take; give the parameters."""
         check_count(OWNER, "order", self.order, low=2)
         check_option(OWNER, "forward", self.forward, ("first", "best", "once"))
         check_number(OWNER, "tol", self.tol, low=0.0)
         check_option(OWNER, "one_standard_error", self.one_standard_error, (True, False))
         check_option(OWNER, "backward", self.backward, (True, False))
         check_number(OWNER, "significance", self.significance, low=0.0, high=1.0, open_low=True)
+        check_count(OWNER, "max_tries", self.max_tries, low=1)
         for name in ("top", "max_columns", "sample"):
             if getattr(self, name) is not None:
                 check_count(OWNER, name, getattr(self, name), low=1)
+        return self
 
-    def search(self, scorer: Scorer, n_own: int, n_candidates: int) -> Search:
+    def search(self, scorer: Scorer, n_own: int, n_candidates: int, left_out: int) -> Search:
         """Give the search for conjunctions beside the encoder's own keys."""
         level = float(self.significance) / max(n_candidates * scorer.n_outcomes, 1)
         least = -math.inf if self.significance >= 1 else NormalDist().inv_cdf(1.0 - level)
         limits = [self.max_columns, None if self.top is None else n_own + self.top]
         most_keys = min((limit for limit in limits if limit is not None), default=None)
-        return Search(scorer, float(self.tol), self.one_standard_error, most_keys, least)
+        limits_of_work = (self.max_tries, left_out)
+        return Search(scorer, float(self.tol), self.one_standard_error, most_keys, least, *limits_of_work)
 
 
-def check_encoder(encoder: Any, X: Any) -> None:
-    """Raise TypeError if the encoder is not a TargetEncoder, or the rows are not in memory."""
+def check_given(encoder: Any, X: Any, estimator: Any, scoring: Any) -> None:
+    """Raise TypeError or ValueError for arguments that no search can take."""
     if not isinstance(encoder, TargetEncoder):
         raise TypeError(
             f"{OWNER} chooses the parameter `columns` of a TargetEncoder, not fitted or fitted. Got "
@@ -240,9 +252,6 @@ def check_encoder(encoder: Any, X: Any) -> None:
             "[part.compute() for part in X.partitions], or a sample."
         )
 
-
-def check_estimator(estimator: Any, scoring: Any) -> None:
-    """Raise TypeError or ValueError for an estimator that cannot be fitted, or for a scoring without an estimator."""
     if estimator is not None and not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise TypeError(f"{OWNER} fits an estimator of scikit-learn, or none. Got estimator={estimator!r} instead.")
     if estimator is None and scoring not in (None, "roc_auc"):
@@ -367,14 +376,34 @@ def by_estimator(
     return EstimatorScorer(on_host, pairs, to_host(number_folds(plan, rows)), plain, estimator, scoring)
 
 
-def candidates(n_columns: int, order: int, entries: Sequence[Key], seed: int) -> list[Key]:
-    """List all conjunctions that are not in the set, those of fewer columns first, each size in a seeded order."""
+def candidates(n_columns: int, order: int, entries: Sequence[Key], seed: int, most: int) -> tuple[list[Key], int]:
+    """List conjunctions that are not in the set, those of fewer columns first, each size in a seeded order.
+
+    Returns
+    -------
+    listed : list of Key
+        At most `most`.
+    left_out : int
+        How many more there are.
+    """
     known = {frozenset(entry) for entry in entries}
     listed: list[Key] = []
+    total = 0
     for size in range(2, min(order, n_columns) + 1):
-        keys = [key for key in combinations(range(n_columns), size) if frozenset(key) not in known]
-        listed += [keys[number] for number in np.random.RandomState(seed + size).permutation(len(keys))]
-    return listed
+        n_keys = math.comb(n_columns, size)
+        total += n_keys - sum(len(entry) == size for entry in known)
+        room, random = most - len(listed), np.random.RandomState(seed + size)
+        if n_keys <= LISTED_WHOLE * room:
+            keys = [key for key in combinations(range(n_columns), size) if frozenset(key) not in known]
+            listed += [keys[number] for number in random.permutation(len(keys))[:room]]
+            continue
+        drawn: dict[Key, None] = {}
+        while len(drawn) < room:
+            key = tuple(sorted(random.choice(n_columns, size, replace=False).tolist()))
+            if frozenset(key) not in known:
+                drawn[key] = None
+        listed += drawn
+    return listed, total - len(listed)
 
 
 def run(search: Search, entries: Sequence[Key], keys: Sequence[Key], forward: str, backward: bool) -> State:
@@ -387,15 +416,28 @@ def run(search: Search, entries: Sequence[Key], keys: Sequence[Key], forward: st
     return search.backward(state, entries) if backward else state
 
 
+def warn_of_left_out(search: Search) -> None:
+    """Warn if the limit of tries has ended the search."""
+    if search.left_out or search.ended_early:
+        done = f"left out {search.left_out:,} conjunctions" if search.left_out else "begun no further round"
+        warn(
+            f"{OWNER} has {done}, since max_tries={search.most_tries:,}. Raise max_tries, lower order, or give the "
+            "encoder fewer columns.",
+            ConvergenceWarning,
+        )
+
+
 def result(
     encoder: TargetEncoder,
     parameters: Parameters,
-    names: Sequence[Any],
+    context: FitContext,
     entries: Sequence[Key],
     search: Search,
     state: State,
 ) -> ChosenInteractions:
-    """Make the result, with the names of columns."""
+    """Make the result, with the names of columns; warn if conjunctions were left out."""
+    warn_of_left_out(search)
+    names = [context.rows.frame.label(entry.members[0]) for entry in context.selection.entries]
 
     def name(key: Key) -> tuple[Any, ...]:
         return tuple(names[column] for column in key)
@@ -415,5 +457,5 @@ def result(
     by_chance = search.by_chance - scored
     by_sample = search.sampled - scored - counted - by_chance
     apart = [len(keys) for keys in (counted, by_sample, by_chance, scored)]
-    sizes = (sum(apart), *apart, len(search.sampled), search.scorer.sampled_rows)
+    sizes = (sum(apart), *apart, len(search.sampled), search.scorer.sampled_rows, search.left_out)
     return ChosenInteractions(chosen, columns, path, state.score.mean, *sizes)

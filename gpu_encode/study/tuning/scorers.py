@@ -23,15 +23,15 @@ Key = tuple[int, ...]
 MOST_SWEEPS = 6
 # A key moves rows again only if it raises the log-likelihood of held-out rows by this much per unit of weight.
 LEAST_RISE = 1e-5
-# A key is ruled out by a sample only if it would be too weak even with an error of so many standard errors.
+# A sample rules a key out only if the key would be too weak even if its estimate were off by so many standard errors.
 SAMPLING_ERRORS = 2.0
 # Most categories of a key, per row.
 MOST_CATEGORIES = 0.99
-# Up to so many pairs of categories per row, a table of all pairs is cheaper than joining rows.
+# Up to this number of pairs of categories per row, a table of all pairs is cheaper than joining rows.
 MOST_PAIRS = 16
 # Keys that are scored together, at least.
 FEWEST_TOGETHER = 16
-# Probabilities of a fitted estimator are kept at least so far from 0 and 1.
+# Probabilities of a fitted estimator are kept at least this far from 0 and 1.
 LEAST_CHANCE = 1e-15
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from gpu_encode.study.tuning.scorers import Gain, Key, Scorer, State, parts_of
 
-# A key is not measured if a measured key adds at least so many times the most that a sample allows for it.
+# A key is not measured if another, measured key adds at least this multiple of the most that the sample allows for it.
 SLACK = 2.0
 
 
@@ -35,6 +35,10 @@ class Search:
     most_keys : int, optional
     least_surprise : float
         By how many standard errors the spread of a key must be above chance.
+    most_tries : int, optional
+        `best` begins no round that would look at more keys in all rounds together.
+    left_out : int
+        Number of keys that no search is given, since there are more than `most_tries`.
     """
 
     scorer: Scorer
@@ -42,11 +46,14 @@ class Search:
     one_standard_error: bool
     most_keys: int | None
     least_surprise: float = -math.inf
+    most_tries: int | None = None
+    left_out: int = 0
     path: list[Move] = field(default_factory=list)
     counted_out: set[Key] = field(default_factory=set)
     by_chance: set[Key] = field(default_factory=set)
     scored: set[Key] = field(default_factory=set)
     sampled: set[Key] = field(default_factory=set)
+    ended_early: bool = False
 
     def is_enough(self, gain: Gain) -> bool:
         """Whether a gain is large enough for a key."""
@@ -129,8 +136,15 @@ class Search:
 
     def best(self, state: State, candidates: Sequence[Key]) -> State:
         """Add the key that adds most, as long as one adds enough; equal keys in the given order."""
-        left = list(candidates)
-        while not self.is_full(state) and (ranked := self.rank(state, left)):
+        left, tries = list(candidates), 0
+        while not self.is_full(state):
+            tries += len(left)
+            if self.most_tries is not None and tries > self.most_tries:
+                self.ended_early = True
+                break
+            ranked = self.rank(state, left)
+            if not ranked:
+                break
             before = state
             for gain, key in ranked:
                 # A key that added less than it promised is not tried again.

@@ -1,4 +1,4 @@
-"""What a key does to an additive model: sums by category and fold, the steps that follow from them, and their gain."""
+"""The effect of a key on an additive model: sums by category and fold, the steps that follow from them, their gain."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ LARGEST_RATIO = 1000.0
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What one fold sees of categories.
+    """The sums of categories that one fold sees.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def finest(bound: float) -> int:
 
 
 def sum_on_grid(values: Floats, bits: int) -> float:
-    """Sum numbers rounded to so many bits behind the binary point.
+    """Sum numbers, rounded to this number of bits behind the binary point.
 
     All sums are of whole numbers and below 2**53, so that any order of additions gives the same result.
     """

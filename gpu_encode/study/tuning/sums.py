@@ -13,7 +13,7 @@ Mask = NDArray[np.bool_]
 
 # Sums of integers that stay below 2**62 fit into int64.
 ROOM = 62
-# Larger powers of two are not float64 numbers; so small a number does not matter beside weights of 1.
+# Larger powers of two are not float64 numbers; numbers that would need them do not matter beside weights of 1.
 FINEST = 1000
 
 

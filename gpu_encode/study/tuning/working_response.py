@@ -26,7 +26,7 @@ RESPONSE_BITS = 16
 # Limits for the log-odds of a row, and for one step.
 FARTHEST_LOG_ODDS = 12.0
 LONGEST_STEP = 8.0
-# Of a target that is explained without a rest, in units of its largest number.
+# The error that is assumed for a target that is explained completely, in units of its largest number.
 LEAST_VARIANCE = 2.0**-100
 LOG_OF_TWO_PI = 1.8378770664093453
 LOG_OF_TWO = 0.6931471805599453

@@ -1,4 +1,4 @@
-"""Values as bytes to be hashed: equal values have the same bytes, whatever library they come from."""
+"""Values as bytes to be hashed: equal values have the same bytes, from whatever library they come."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -42,8 +42,8 @@ def spell(values: Values) -> list[bytes]:
 
     Text is its UTF-8.  Every other value begins with 0xFF and a letter for its kind.  Then bytes follow unchanged.  A
     number follows as decimal digits without zeros at the end, "e" and an exponent (1, 1.0 and True are ``1e0``).  A
-    date is the number of seconds since 1970, a time of day that since midnight, a duration all its seconds.  A period
-    has its type before its number, and an interval is the text that stands for it (`intervals.spell`).
+    date is the number of seconds since 1970, a time of day the number since midnight, a duration the number of all its
+    seconds.  A period has its type before its number; an interval is the text that stands for it (`intervals.spell`).
 
     Examples
     --------

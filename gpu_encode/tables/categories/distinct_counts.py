@@ -47,7 +47,7 @@ class DistinctCount:
         np.maximum.at(self._most, register, (53 - exponent).astype(np.uint8))
 
     def estimate(self) -> int:
-        """Estimate how many distinct values were added."""
+        """Estimate the number of distinct values that were added."""
         size = 1 << REGISTER_BITS
         raw = 0.7213 / (1 + 1.079 / size) * size**2 / float(np.ldexp(1.0, -self._most.astype(np.int32)).sum())
         empty = int((self._most == 0).sum())

@@ -36,8 +36,8 @@ def hash_categories(key: CategoryIndex, seed: int) -> Words:
     Notes
     -----
     The hash of a value is XXH64 of its bytes.  A whole number that fits 64 bits, even as a float or a decimal, is 8
-    bytes in two's complement, the lowest first.  A date is its number of microseconds since 1970, a time of day that
-    since midnight, a duration the number of all its microseconds.  Any other number that a float of 64 bits holds
+    bytes in two's complement, the lowest first.  A date is its number of microseconds since 1970, a time of day the
+    number since midnight, a duration the number of all its microseconds.  Any other number that a 64-bit float holds
     exactly is the bytes of this float.  Text is its UTF-8, and bytes are themselves.  Any other value is spelled as
     `HashingEncoder` spells it.  The hash of a missing value is the seed.  With the seed 42, and read as a signed
     number, these are the hashes of Spark's ``xxhash64`` for text, bigint, timestamp and NULL.

@@ -140,7 +140,7 @@ class Bits(Derived):
     *lengths : int
         Numbers of leading bits to keep, strictly decreasing.
     width : int, default=32
-        Number of bits of a value, at most 128.  Values are integers in [0, 2**width), or bytes of so many bits, the
+        Number of bits of a value, at most 128.  Values are integers in [0, 2**width), or bytes of `width` bits, the
         highest byte first.  With a width of 32 they may also be the text of IPv4 addresses, with 128 of IPv6 addresses.
 
     Examples
@@ -239,7 +239,7 @@ class Level:
 
 
 def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
-    """Give for each category of a level its ancestor one level higher, by any category of the key below both."""
+    """Give for each category of a level its ancestor one level higher; any category of the key below both tells it."""
     if not above:
         return np.zeros(0, np.int32)
     parent = np.full(n, -1, np.int32)
@@ -281,7 +281,7 @@ def label_vocabulary(labels: Sequence[Any], are_text: bool, column: str) -> Voca
 
 
 def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Codes:
-    """Give the code of each path among a level's categories; -1 for a path that is not there."""
+    """Give the code of each path among a level's categories; -1 for an absent path."""
     positions = np.full(len(paths), -1, np.int32)
     rows = np.array([i for i, path in enumerate(paths) if path is not None], dtype=np.int64)
     if len(rows) and level.labels is not None and level.n:

@@ -43,7 +43,7 @@ def type_of_end(end: Any, column: object) -> str:
 
 
 def join_types(types: Iterable[str]) -> str:
-    """Give the type that holds the intervals of several types of one title.
+    """Give the type that holds the intervals of several types; `title_of` is the same for all of them.
 
     Examples
     --------

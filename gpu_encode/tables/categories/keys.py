@@ -348,7 +348,7 @@ class LaterTuples(Tuples):
     vocabularies : list of Vocabulary
         Values of each column.
     codes : JointCodes
-        What finds them.
+        Codes of the rows; joining their columns finds the combinations.
     """
 
     def __init__(self, vocabularies: Sequence[Vocabulary], codes: "JointCodes") -> None:
@@ -368,7 +368,7 @@ class LaterTuples(Tuples):
 
     def tell(self, found: KeyCounts) -> None:
         """Take combinations that a pass has found, as sorted mixed-radix numbers of their values."""
-        # Combinations live longer than counts.  The codes of the rows are not needed any more.
+        # The combinations are kept longer than the counts.  The codes of the rows are not needed any more.
         self._found = KeyCounts(found.cells, NO_COUNTS) if isinstance(found, KeyCounts) else found
         self._codes = None
 

@@ -59,7 +59,7 @@ class ColumnLookup:
         return found
 
     def _is_unknown(self, value: Any) -> bool:
-        """Tell whether a value that is not among the known ones is of the same kind."""
+        """Tell whether a value that is not known is of the same kind as the known values."""
         # Columns refuse text with lone surrogates, and infinity.
         if self.kind == "text":
             return type(value) in _TEXTS and is_unicode(value)
@@ -69,7 +69,7 @@ class ColumnLookup:
 
 
 class JointLookup:
-    """The answers for a joint key, or for a column below others.
+    """The answers for a joint key, or for a column below others in a hierarchy.
 
     Parameters
     ----------

@@ -14,12 +14,12 @@ from gpu_encode.seam.ops import host, host_strings
 from gpu_encode.tables.categories import intervals, strings
 from gpu_encode.words.errors.values import out_of_range, unsupported_type
 
-# How many units make a second, as a power of ten; every other unit of time is turned into seconds when it is read.
+# Units of time in a second, as a power of ten; every other unit of time is turned into seconds when it is read.
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 TEMPORAL = ("datetime", "duration", "time")
 NOT_A_TIME = np.iinfo(np.int64).min
 _DAY = 86_400
-# Python sorts up to so many strings in less time than Arrow needs to start.
+# Python sorts up to this number of strings in less time than Arrow needs to start.
 FEW = 256
 
 
@@ -205,7 +205,7 @@ def timestamp_storage(array: Array, column: object) -> tuple[Array, str]:
         raise unsupported_type(column, str(array.dtype))
     try:
         stored = array.astype(f"{array.dtype.kind}8[{target}]")
-    except OverflowError:  # NumPy 2.5; earlier ones wrap around
+    except OverflowError:  # NumPy 2.5 raises this; earlier versions wrap around
         raise out_of_range(column, target) from None
     if not np.array_equal(stored.astype(array.dtype), array, equal_nan=True):
         raise out_of_range(column, target)

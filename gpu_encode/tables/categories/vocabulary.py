@@ -16,8 +16,8 @@ from gpu_encode.tables.categories import objects, strings, values
 from gpu_encode.tables.categories.values import TEMPORAL, UNITS, Values
 from gpu_encode.words.errors.values import different_kinds, of_column
 
-# Up to _FEW strings are looked up one by one: among up to _TABLED categories by a table that is made and kept, among
-# more by bisection, which takes a microsecond for each string in a million categories.
+# Up to _FEW strings are looked up one by one: among up to _TABLED categories in a table that is made and kept; among
+# more categories by bisection, which takes a microsecond for each string in a million categories.
 _FEW, _TABLED = 64, 1 << 12
 _STORED = {
     "text": pa.large_string(),
@@ -122,7 +122,7 @@ class Vocabulary:
 
     @property
     def kind(self) -> str:
-        """Kind of the values: number, text, bytes, datetime, duration, time, interval, period; null if never any."""
+        """Kind of the values: number, text, bytes, datetime, duration, time, interval, period; null for no values."""
         return self.values.kind
 
     @property
@@ -227,15 +227,15 @@ class Vocabulary:
             return None
         try:
             return {value: index for index, value in enumerate(self.values.array.to_pylist())}
-        except UnicodeDecodeError:  # what files hold
+        except UnicodeDecodeError:  # Arrow arrays from files may hold text that is not UTF-8
             return None
 
     def _index(self, rank: int) -> int:
         return rank if self._order is None else int(self._order[rank])
 
     def union(self, other: "Vocabulary", column: object) -> tuple["Vocabulary", Array, Array]:
-        """Give the sorted vocabulary of both, and the new indices of these values and of the other's values."""
-        positions = self.positions(other, column)  # refuses another kind
+        """Give the sorted vocabulary of both vocabularies, and the new indices of the values of each of them."""
+        positions = self.positions(other, column)  # raises an error for another kind
         if self.is_sorted and _alike(self.values, other.values):
             new = np.flatnonzero(positions == UNKNOWN)
             if not len(new):
@@ -268,7 +268,7 @@ class Vocabulary:
         return pa.array(objects.to_text(array), pa.large_string()) if array.dtype.kind == "O" else pa.array(array)
 
     def metadata(self) -> dict[str, str | None]:
-        """Describe, in terms of JSON, what the Arrow array does not tell about the values."""
+        """Describe in terms of JSON the facts about the values that the Arrow array does not tell."""
         held = self.values
         return {"kind": held.kind, "dtype": held.dtype, "unit": held.unit, "timezone": held.timezone}
 
@@ -329,7 +329,7 @@ def _alike(one: Values, other: Values) -> bool:
 
 
 def _misfit(array: Any, kind: Any, dtype: Any, unit: Any, timezone: Any) -> str | None:
-    """Say what is wrong with the type of a stored vocabulary; None if nothing is."""
+    """Name the fault in the type of a stored vocabulary; None if there is none."""
     numbers: Sequence[Any] = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string())
     expected = numbers if kind == "number" else (_STORED.get(kind, pa.int64()),)
     if kind not in (*_STORED, *TEMPORAL, "number") or not isinstance(dtype, str):

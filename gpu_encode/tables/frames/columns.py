@@ -184,7 +184,7 @@ def is_number(data: Any) -> bool:
 
 
 def learn_types_of_pandas(schema: Any) -> bool:
-    """Let Arrow learn the intervals and periods of pandas; True if it did not know those of this schema before."""
+    """Let Arrow learn the types of pandas intervals and periods; True if a type of this schema was unknown before."""
     names = {(one.metadata or {}).get(b"ARROW:extension:name") for one in schema}
     if names.isdisjoint({name.encode() for name in OF_PANDAS}):
         return False

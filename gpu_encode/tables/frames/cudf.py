@@ -44,7 +44,7 @@ def column(series: Any, name: object) -> DeviceColumn:
     TypeError
         If the values cannot be categories, such as lists and structs.
     """
-    devices.choose("auto", series)  # says what is missing
+    devices.choose("auto", series)  # this raises an error that says what is missing for a GPU
     devices.cuda().wait_for_default_stream()
     held, dtype = _column_held(series), series.dtype
     if type(dtype).__name__ != "CategoricalDtype":
@@ -56,14 +56,15 @@ def column(series: Any, name: object) -> DeviceColumn:
 def _column_held(series: Any) -> Any:
     """Give the pylibcudf column in which cuDF holds the rows.
 
-    In 26.10, `to_pylibcudf` gives nothing for buffers that cuDF has spilled to the host, and the whole allocation for
-    buffers that share one.  If the pointer of a cuDF buffer is read, the buffer comes back to the GPU and stays there.
+    In cuDF 26.10, `to_pylibcudf` gives nothing for buffers that cuDF has spilled to the host; for buffers that share an
+    allocation, it gives all of it.  If the pointer of a cuDF buffer is read, the buffer comes back to the GPU and stays
+    there.
     """
     return series._column.plc_column
 
 
 class _Seen:
-    """The bytes of a buffer for CuPy, whatever type cuDF gives them; the object keeps the buffer alive."""
+    """The bytes of a buffer for CuPy, for any type that cuDF gives them; the object keeps the buffer alive."""
 
     def __init__(self, span: Any) -> None:
         self.span = span
@@ -171,7 +172,7 @@ def assemble(frame: Any, names: list[str], arrays: list[Array], passed: dict[int
 def pick(frame: Any, passed: dict[int, Any]) -> Any:
     """Give some columns of a frame, by position, with the names of the output, without a copy."""
     labels, named = [frame.columns[position] for position in passed], [*passed.values()]
-    # cuDF would understand booleans as a choice of rows.
+    # cuDF would take labels that are booleans for a choice of rows.
     by_position = any(isinstance(label, bool) for label in labels)
     chosen = frame.iloc[:, [*passed]] if by_position else frame[labels]
     return chosen if named == labels else chosen.rename(columns=dict(zip(labels, named, strict=True)))

@@ -20,7 +20,7 @@ NUMBERS = "biuf"
 
 def adopt(data: Any, role: str) -> Array:
     """Give a CuPy array that shares the memory of anything on a GPU (`__cuda_array_interface__` or DLPack)."""
-    devices.choose("auto", data)  # the import says what is missing
+    devices.choose("auto", data)  # this raises an error that says what is missing for a GPU
     array: Array = devices.cuda().adopt(data)
     if array.dtype.kind not in NUMBERS:
         raise unsupported_type(role, str(array.dtype))
@@ -111,7 +111,7 @@ def keys(column: DeviceColumn, name: object, ops: Ops) -> FactorizedColumn:
         return FactorizedColumn(spread(codes, nulls, ops), vocabulary, nulls is None)
     codes, entries = number_rows(column, ops)
     if column.holds_strings and values.is_text(column.type):
-        # The device has sorted them, which takes almost no time there.
+        # The device has sorted the values, which takes almost no time there.
         return FactorizedColumn(codes, Vocabulary(values.from_arrow(entries.data)))
     indices, vocabulary, _ = factorizing.keys(entries, name, host(len(entries)))
     return FactorizedColumn(through(indices, codes, ops), vocabulary)
@@ -156,7 +156,7 @@ def whole_numbers_of(column: DeviceColumn, vocabulary: Vocabulary) -> Array | No
 
 
 def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
-    """Tell whether numbers can be looked up as they are: the types are equal, or the fitted one holds the integers."""
+    """Tell whether numbers can be looked up as they are: the types are equal, or the fitted type holds all integers."""
     return given == fitted or (given.kind == fitted.kind and given.kind in "iu" and given.itemsize < fitted.itemsize)
 
 
@@ -203,7 +203,7 @@ def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | 
 
 
 def spread(codes: Array, nulls: Array | None, ops: Ops) -> Array:
-    """Put codes of the rows that are not null at these rows."""
+    """Give the codes of all rows from the codes of the rows that are not null."""
     if nulls is None:
         return codes
     every = ops.empty((len(nulls),), np.int32)

@@ -93,7 +93,7 @@ class Incomplete:
             raise RowError(error.before, row, error.after) from error
 
     def on_host(self) -> "Incomplete":
-        """Give the same on the host."""
+        """Give the same values and mask on the host."""
         held = self.values
         values = held.on_host() if isinstance(held, NumberedLabels) else device_columns.to_host(held)
         return Incomplete(values, device_columns.to_host(self.missing))
@@ -114,7 +114,7 @@ def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise not_one_column(role, array.shape)
     matrix = array[:, None] if array.ndim == 1 else array
-    # The encoder that learns from y reads its floats anyway, and says what is wrong.
+    # The encoder that learns from y reads its floats anyway, and raises the error.
     return [(None, matrix[:, position]) for position in range(matrix.shape[1])]
 
 
@@ -171,7 +171,7 @@ def label_rows(codes: Array, vocabulary: Vocabulary, complete: bool, ops: Ops) -
     numbers = labels if labels.dtype.kind != "O" else np.array([float(label) for label in labels])
     if len(numbers) and complete:
         return ops.to_device(numbers)[codes]
-    # The code of a null counts from the end of the table.
+    # As an index, the code -1 of a null means the last element, which is NaN.
     return ops.to_device(np.append(numbers.astype(np.float64), np.nan))[codes]
 
 

@@ -19,10 +19,10 @@ from gpu_encode.tables.frames import columns
 from gpu_encode.tables.frames.columns import Column, is_number, to_numpy
 from gpu_encode.words.errors.values import broken_text, infinite_value, unsupported_type
 
-# Python keeps the hash of a text.  With these hashes, text objects get codes in less time than Arrow takes to read
-# them, if rows are few, or if text repeats often enough in a sample.
+# Text objects of Python keep their hash.  By these hashes, they get codes in less time than Arrow takes to read them,
+# if rows are few, or if text repeats often enough in a sample.
 FEWEST_READ = 1 << 14
-# With at most so many rows, Python is done before Arrow has started.
+# Up to this number of rows, Python is done before Arrow has started.
 FEW_ROWS = 1024
 SAMPLED = 1024
 REPEATED = 2
@@ -83,7 +83,7 @@ def share_objects(column: Column, ops: Ops) -> Column:
     data = column.data
     if column.codes is not None or column.nulls is not None or len(data) < SAMPLED:
         return column
-    # A GPU has no such operation: objects lie on the host.
+    # The backend of a GPU lacks this operation, since objects lie on the host.
     number_in_order = getattr(ops.fused, "number_in_order", None)
     if number_in_order is None or not isinstance(data, np.ndarray) or data.dtype.kind != "O":
         return column
@@ -115,7 +115,7 @@ def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
         says_its_kind = data.dtype.kind in "iu"
     else:
         says_its_kind = typed.is_text(data.type) or typed.is_binary(data.type) or pa.types.is_integer(data.type)
-    # Vocabularies lie on the host, whatever the device of a call.
+    # Vocabularies lie on the host, on whatever device a call computes.
     return keys(Column(data[:0]), name, host(0)).vocabulary if says_its_kind else None
 
 
@@ -143,10 +143,10 @@ def _lookup_few_texts(column: Column, vocabulary: Vocabulary) -> Array | None:
         return None
     try:
         rows = data.tolist() if isinstance(data, np.ndarray) else data.to_pylist()
-    except UnicodeDecodeError:  # the types that files hold
+    except UnicodeDecodeError:  # Arrow arrays from files may hold text that is not UTF-8
         return None
     codes = [indices.get(row, UNKNOWN) if row is not None else MISSING for row in rows]
-    # Text of NumPy that Arrow does not take as text is refused.
+    # NumPy's text may hold characters that Arrow does not take as text; they are refused elsewhere.
     if UNKNOWN in codes and isinstance(data, np.ndarray) and not all(map(str.isascii, rows)):
         return None
     return np.array(codes, np.int32)

@@ -21,11 +21,11 @@ from gpu_encode.tables.frames.columns import Column
 from gpu_encode.tables.frames.device_columns import DeviceColumn
 from gpu_encode.tables.frames.labels import as_numpy
 
-# No frame library is imported to find out which one a table is of: narwhals looks only at loaded libraries.
+# Finding the library of a table imports no frame library: narwhals looks only at loaded libraries.
 _MODULE = nw.dependencies
 # Tables and arrays have one of these attributes at least; so have Arrow's readers of batches and data on a device.
 READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_interface__", "ndim")
-# Frames and series of Dask, also of older versions, and its promises of anything; its arrays are read like NumPy's.
+# Class names of Dask's frames and series, of old versions too, and of its promises; its arrays are read like NumPy's.
 _PROMISES = ("Delayed", "Future")
 _OF_DASK = ("FrameBase", "_Frame", *_PROMISES)
 # By engine: the module that defines its tables, and the names of their classes.
@@ -241,7 +241,7 @@ def _read_any(data: Any) -> Frame:
         return replace(read(devices.unwrap(data)), wrap=devices.accelerate)
     if _MODULE.is_narwhals_dataframe(data):
         return replace(read(nw.to_native(data)), wrap=from_native)
-    # A row of these libraries is encoded in less time than it takes to ask for others.
+    # Asking for other libraries takes longer than encoding one row of pandas or polars.
     is_lazy = _MODULE.is_narwhals_lazyframe(data)
     if not is_lazy and (frame := _of_pandas_or_polars(data)) is not None:
         return frame
@@ -474,7 +474,7 @@ def _ragged_rows(name: str) -> ValueError:
 def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[int], kind: str | None) -> Any:
     """Make a table of new columns, then columns of `frame` by position, in its own library or another."""
     if kind == "pandas" and frame.wrap is devices.accelerate:
-        # For the user this is pandas already, so the table stays on its device.
+        # The user sees such a table as a pandas frame already, so it stays on its device.
         kind = None
     labelled, named = any(isinstance(array, pa.Array) for array in arrays), {at: frame.label(at) for at in passed}
     is_own_kind = kind is None or kind == frame.kind
@@ -557,7 +557,7 @@ def _polars(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
     encoded = pl.DataFrame(dict(zip(names, held, strict=True)))
     if not passed:
         return encoded
-    # Selected by an index in brackets, a column without a name would get a name.
+    # Selection by an index in brackets would give a name to a column without one.
     rest = (
         frame.native.select(pl.nth(passed)) if frame.kind == "polars" else _select(frame, passed, "polars").to_polars()
     )

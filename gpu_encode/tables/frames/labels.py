@@ -19,7 +19,7 @@ _OF_ARROW = ("s", "ms", "us", "ns")
 def column_of(labels: Vocabulary, indices: Array, column: object) -> Any:
     """Make an Arrow array of the values with these indices; an index NaN gives null.
 
-    Dates keep their unit and their time zone; dates that had no time of day have none again.
+    Dates keep their unit and their time zone; dates without a time of day have none in the result.
 
     Parameters
     ----------

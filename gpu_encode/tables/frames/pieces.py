@@ -100,7 +100,7 @@ class Pieces:
                 codes[rows], vocabularies[number], _ = part.keys(position, ops)
         vocabulary, indices = join_vocabularies(vocabularies, self.label(position), self.role)
         for number, _, rows in filled:
-            # Sorted values have the indices of all values if there are as many of them.
+            # If a vocabulary is as long as the joint one, both are equal, and so are the codes.
             if len(vocabularies[number]) < len(vocabulary):
                 codes[rows] = through(indices[number], codes[rows], ops)
         return FactorizedColumn(codes, vocabulary)
@@ -118,7 +118,7 @@ class Pieces:
         """Give None, since the numbers of several tables are not contiguous."""
 
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
-        """Give None, for the same reason."""
+        """Give None, since the numbers of several tables are not contiguous."""
 
     def empty_vocabulary(self, position: int) -> None:
         """Give None, since the tables may hold values of several kinds."""
@@ -133,7 +133,7 @@ class Pieces:
     def assemble(
         self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None
     ) -> list[Any]:
-        """Make a list with one table for each table, from its rows, as `Frame.assemble` does."""
+        """Make a list with a new table for each table, as `Frame.assemble` does."""
         tables = []
         for number, part, rows in self.stretches():
             named = part if part.names is not None else replace(part, labels=self.labels)
@@ -150,7 +150,7 @@ def tables_of(data: Any) -> list[Any] | None:
     Raises
     ------
     TypeError
-        If there is something else among the tables, or there are series instead.
+        If something among them is not a table, or if they are series.
     ValueError
         If there is no table.
 
@@ -260,7 +260,7 @@ def _check_columns(number: int, first: Frame, other: Frame) -> None:
 
 
 def _columns_of_piece(number: int, first: Sequence[object] | None, found: Sequence[object] | None) -> ValueError:
-    """Error for a table whose columns are not those of the first; None is a table without column names."""
+    """Error for a table whose columns differ from the columns of the first; None is a table without column names."""
     if first is None:
         says = f"X[{number}] has the column names {first_names(found or [])}, but X[0] has none"
     elif found is None:

@@ -38,7 +38,7 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
         The name of the values in messages: "y", "sample_weight", "groups".  A null in "y" is an error.  NaN in an array
         of floats is not: the encoder that learns from the array decides.
     n_rows : int, optional
-        How many values there must be.
+        The required number of values.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     array(['a', None], dtype=object)
     """
     values = _only_one(read_targets(data, n_rows, role), role)
-    # Only targets may be labels; a caller that wants numbers says what it was given instead.
+    # Only targets may be numbered labels; where numbers are wanted, the error is to show the values that were given.
     return values.fetch() if isinstance(values, NumberedLabels) and role != "y" else values
 
 
@@ -144,7 +144,7 @@ def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
         if data.dtype.kind in "biuUSc":
             columns.check_real(role, data)
             return data
-        # The encoder that learns from y reads its floats anyway, and says what is wrong.
+        # The encoder that learns from y reads its floats anyway, and raises the error.
         if data.dtype.kind == "f" and (role == "y" or sum_is_finite(data)):
             return data
     values, nulls = columns.plain(column)
@@ -162,7 +162,7 @@ def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
 
 
 def sum_is_finite(numbers: Array) -> bool:
-    """Tell whether the sum is finite; if so, no number is NaN or infinite; if not, some may be, or are very large.
+    """Tell whether the sum is finite: if so, no number is NaN or infinite; if not, some are, or are very large.
 
     This takes one pass, and no array of booleans.
     """
@@ -257,7 +257,7 @@ class PieceVectors:
 
 
 def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
-    """Tell one vector for all rows from a list of vectors, one for each table of an X in pieces.
+    """Distinguish one vector for all rows from a list of vectors, one for each table of an X in pieces.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def join_incomplete(parts: Sequence[Any]) -> Any:
 
 
 def _typed_columns_of(part: Any) -> list[Column]:
-    """Give the columns of data on the host that has types of its own; a list has none."""
+    """Give the columns of data on the host whose columns have types; a list has none."""
     if devices.on_gpu(part):
         return []
     if is_table(part):
@@ -322,7 +322,7 @@ def _typed_columns_of(part: Any) -> list[Column]:
 
 
 def _holds_timestamps(values: Any) -> bool:
-    """Tell whether numbered labels are dates or times; on a device, they have no other type."""
+    """Tell whether numbered labels are dates or times, the only labels on a device that keep a type of their own."""
     held = values.values if isinstance(values, Incomplete) else values
     return isinstance(held, NumberedLabels) and held.dtype.kind in "mM"
 
@@ -350,7 +350,7 @@ def _refuse_missing(values: Any) -> None:
 
 
 def move_to_reader(values: Any, backend: Ops) -> Any:
-    """Move values from a GPU to a backend of the host; values on the host stay there, where they are checked first."""
+    """Move values from a GPU to a backend of the host; for a backend of a GPU, values on the host stay there."""
     if isinstance(values, np.ndarray) or ops.device_of(backend) == "cuda":
         return values
     is_array = not isinstance(values, (NumberedLabels, Incomplete))

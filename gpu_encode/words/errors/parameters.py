@@ -86,15 +86,14 @@ def too_many_folds(n_folds: object) -> ValueError:
 
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
     """Raise ValueError unless `value` is an allowed option; `others` names options that the caller checked before."""
-    # True is equal to 1, but is not allowed in its place.
+    # True equals 1, but is not allowed where 1 is allowed.
     if (type(value), value) not in zip(map(type, allowed), allowed, strict=True):
         raise bad_option(owner, name, value, (*(repr(option) for option in allowed), *others))
 
 
-def check_type(owner: str, name: str, value: object, kind: type) -> None:
-    """Raise TypeError unless an argument is of a class of this library."""
-    if not isinstance(value, kind):
-        raise TypeError(f"{name} of {owner} must be of type {kind.__name__}. Got {type(value).__name__} instead.")
+def wrong_type(owner: str, name: str, value: object, kind: type) -> TypeError:
+    """Error for an argument that is not of a class of this library."""
+    return TypeError(f"{name} of {owner} must be of type {kind.__name__}. Got {type(value).__name__} instead.")
 
 
 def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> ValueError:

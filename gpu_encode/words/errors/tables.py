@@ -29,7 +29,7 @@ def not_one_column(role: str, shape: tuple[int, ...]) -> ValueError:
 
 
 def unknown_column(role: str, name: object, present: Sequence[object]) -> ValueError:
-    """Error for a column that is not there; suggests the nearest names."""
+    """Error for a column that X lacks; it suggests the nearest names."""
     near = difflib.get_close_matches(str(name), [str(other) for other in present])
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     shown = ", ".join(map(repr, present[:20])) + (", ..." if len(present) > 20 else "")
@@ -54,7 +54,7 @@ def first_names(names: Sequence[object]) -> str:
 
 
 def rows_have_changed(what: str) -> ValueError:
-    """Error for rows that differ from those of an earlier pass."""
+    """Error for rows that differ from the rows of an earlier pass."""
     return ValueError(
         f"{what} that were not there in the first pass over the rows. All passes must read the same rows: do not write "
         "to the source meanwhile, and make lazy sources give the same rows every time."

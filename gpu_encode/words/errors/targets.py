@@ -13,7 +13,7 @@ def no_target(owner: str) -> ValueError:
     return ValueError(f"{owner} requires y to be passed, but the target y is None.")
 
 
-# What to do about rows without a target.
+# Advice for rows without a target.
 DROP_OR_KEEP = (
     '. Drop or fill these rows first, or pass missing_target="keep": most encoders then encode them, and learn nothing '
     "of them but their categories."

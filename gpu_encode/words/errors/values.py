@@ -99,7 +99,7 @@ def broken_text(column: object) -> ValueError:
 
 
 def different_kinds(column: object, fitted: str, given: str) -> ValueError:
-    """Error for values of another kind than those fitted."""
+    """Error for values of another kind than the fitted values."""
     return ValueError(
         f"{of_column(column)} was fitted on {fitted} values and now holds {given} values. "
         f"Convert it to the kind it was fitted on."

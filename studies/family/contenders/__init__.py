@@ -1,4 +1,4 @@
-"""Who is compared, a family a file."""
+"""The contenders, one file for each family."""
 
 from studies.family.contenders import libraries, ours, pandas_forms, polars_forms
 

@@ -1,4 +1,4 @@
-"""Clusters of categories: ours beside scikit-learn's bins and its clustering of the same statistics."""
+"""Clusters of categories: ours, scikit-learn's bins, and scikit-learn's clusters of the same statistics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from gpu_encode import ClusterEncoder
 from studies.family.contenders.factors import columns_of, crossed
 
 N_CLUSTERS = 8
-# Neither Ward's clusters nor those of k-means are the best there are, and scikit-learn's count each category once.
+# Ward's clusters and those of k-means need not be optimal, and scikit-learn's Ward counts each category once.
 MOST_LEFT = 2.0
-# Shares of the values of another column are dense.
+# Most pairs, since shares of the values of another column are dense.
 MOST_CROSSED = 1_000
-# SciPy, which does it for scikit-learn, keeps all distances.
+# Most categories for scikit-learn, since SciPy, which it calls, keeps all distances.
 MOST_MERGED = 20_000
 
 
 def statistics_of(keys: Array, values: Array, work: str) -> tuple[Array, Array]:
-    """Give the categories that rows have, and their means, or standardized means and deviations, by pandas."""
+    """Give the categories that occur, and their means, or standardized means and deviations, with pandas."""
     import pandas as pd
 
     groups = pd.Series(values).groupby(keys)
@@ -38,14 +38,14 @@ def statistics_of(keys: Array, values: Array, work: str) -> tuple[Array, Array]:
 
 
 def shares_of(pair: Array) -> tuple[Array, Array]:
-    """Give the categories of the first column that rows have, and the shares of the second's values among them."""
+    """Give the categories of the first column that occur, and the shares of the second column's values among them."""
     counts = crossed(pair).toarray()
     present = np.flatnonzero(counts.sum(axis=1))
     return present, counts[present] / counts[present].sum(axis=1, keepdims=True)
 
 
 def profiles_of(rows: Rows) -> Callable[[], tuple[Array, Array]]:
-    """Give what finds the numbers that categories are clustered by."""
+    """Give the function that computes the numbers by which categories are clustered."""
     if rows.work == "clusters-company":
         return partial(shares_of, columns_of(rows, 2))
     return partial(statistics_of, np.asarray(rows.codes), rows.values, rows.work)
@@ -53,7 +53,7 @@ def profiles_of(rows: Rows) -> Callable[[], tuple[Array, Array]]:
 
 @dataclass(frozen=True)
 class Tight:
-    """Judges clusters by the squares about their means that they leave, a category weighing as much as its rows.
+    """Judges clusters by the squares about their means; a category weighs as much as its rows.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Tight:
     rows: Rows
 
     def verdict(self, given: Any) -> Verdict:
-        """Say what is wrong with clusters ("" if nothing), and give the share of the squares that they leave."""
+        """Give the fault of clusters ("" if there is none), and the share of the squares that remains."""
         from sklearn.cluster import KMeans
 
         clusters, codes = as_matrix(given)[:, 0].astype(np.int64), np.asarray(self.rows.codes)
@@ -92,7 +92,7 @@ def squares_about(profiles: Array, weight: Array, clusters: Array) -> float:
 
 
 def ours(rows: Rows) -> Prepared:
-    """Ours: clusters of all rows."""
+    """Prepare ours: clusters of all rows."""
     keys, y = np.asarray(rows.codes).reshape(-1, 1), rows.values
     if rows.work == "clusters-company":
         pair = columns_of(rows, 2)
@@ -104,7 +104,7 @@ def ours(rows: Rows) -> Prepared:
 
 
 def rows_into_bins(rows: Rows) -> Prepared:
-    """TargetEncoder, then KBinsDiscretizer of the encodings of all rows, as users join them."""
+    """Prepare TargetEncoder, followed by KBinsDiscretizer on the encodings of all rows, as users join them."""
     from sklearn.preprocessing import KBinsDiscretizer, TargetEncoder
 
     keys, y = np.asarray(rows.codes).reshape(-1, 1), rows.values
@@ -118,7 +118,7 @@ def rows_into_bins(rows: Rows) -> Prepared:
 
 
 def categories_into_bins(rows: Rows) -> Prepared:
-    """Means by pandas, then KBinsDiscretizer of the means, weighed by their rows, and a look-up of each row."""
+    """Prepare means by pandas, KBinsDiscretizer on the means, weighted by rows, and a look-up of each row."""
     from sklearn.preprocessing import KBinsDiscretizer
 
     codes, find = np.asarray(rows.codes), profiles_of(rows)
@@ -133,7 +133,7 @@ def categories_into_bins(rows: Rows) -> Prepared:
 
 
 def merged(rows: Rows) -> Prepared:
-    """The same statistics by pandas, or shares by SciPy, then Ward's clusters by AgglomerativeClustering."""
+    """Prepare statistics by pandas, or shares by SciPy, and Ward's clusters by AgglomerativeClustering."""
     from sklearn.cluster import AgglomerativeClustering
 
     codes, find = np.asarray(rows.codes), profiles_of(rows)

@@ -1,4 +1,4 @@
-"""Factors of a target over several columns: ours beside implicit's and tensorly's alternating least squares."""
+"""Factors of a target over several columns: ours, implicit's and tensorly's alternating least squares."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from gpu_encode import FactorizationEncoder, roc_auc_score
 from studies.family.contenders.factors import columns_of
 
 N_FACTORS, N_TRUE, N_ITERATIONS = 8, 2, 20
-# What predictions of the training rows must tell of their labels; the law that they are drawn by tells about 0.8.
+# The least area for predictions of training rows; the probabilities from which labels are drawn have about 0.8.
 LEAST_AREA = 0.7
-# A tensor of all cells is dense.
+# Most cells, since tensorly's tensor of all cells is dense.
 MOST_CELLS = 2_000_000
-# implicit takes a cell for a preference of this confidence, and all other cells for one of 1 against it.
+# implicit treats a cell as a preference with this confidence, and all other cells as one against it, with 1.
 CONFIDENCE = 40.0
 
 
 def columns_and_labels(rows: Rows) -> tuple[Array, Array]:
-    """Give two columns or three, and labels of -1 and 1 that are drawn by products of factors."""
+    """Give two or three columns, and labels of -1 and 1, whose probabilities follow from products of factors."""
     X = columns_of(rows, 3 if rows.work == "factors-of-three" else 2)
     random = np.random.default_rng(0)
     score = np.ones((len(X), N_TRUE))
@@ -34,7 +34,7 @@ def columns_and_labels(rows: Rows) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Telling:
-    """Judges predictions by the area under their curve.
+    """Judges predictions by the area under the ROC curve.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ class Telling:
     labels: Array
 
     def verdict(self, given: Any) -> Verdict:
-        """Say what is wrong with predictions ("" if nothing), and give what the area lacks."""
+        """Give the fault of predictions ("" if there is none), and the difference of the area from 1."""
         area = float(roc_auc_score(self.labels, as_matrix(given)[:, 0].astype(np.float64)))
         return ("" if area >= LEAST_AREA else f"has an area of {area:.3f}"), 1.0 - area
 
 
 def sums_of_cells(X: Array, labels: Array) -> tuple[tuple[int, ...], Array, Array, Array]:
-    """Give the shape of the table, the numbers of the cells that have rows, and their sums and counts."""
+    """Give the shape of the table, the numbers of the cells with rows, and the sums and counts of these cells."""
     shape = tuple(int(size) for size in X.max(axis=0) + 1)
     cells, codes = np.unique(np.ravel_multi_index(tuple(X.T), shape), return_inverse=True)
     return shape, cells, np.bincount(codes, labels), np.bincount(codes)
@@ -65,19 +65,19 @@ def predict(tables: list[Array], X: Array) -> Array:
 
 
 def prepare(rows: Rows, fit: Callable[[Array, Array], Array]) -> Prepared:
-    """Fit to all rows, and predict them."""
+    """Prepare a fit to all rows, and predictions of these rows."""
     X, labels = columns_and_labels(rows)
     return Prepared(lambda: fit(X, labels), Telling(labels))
 
 
 def ours(X: Array, labels: Array) -> Array:
-    """Ours, without folds, as the others have none."""
+    """Fit ours without folds, since the others have none."""
     encoder = FactorizationEncoder(N_FACTORS, max_iter=N_ITERATIONS, tol=0.0, target_type="continuous", device="cpu")
     return np.asarray(encoder.fit(X, labels).transform(X))
 
 
 def implicit(X: Array, labels: Array) -> Array:
-    """The cells' means as confidences for and against, in float32, by conjugate gradients."""
+    """Fit implicit: means of cells are confidences for and against, in float32, by conjugate gradients."""
     from implicit.cpu.als import AlternatingLeastSquares
     from scipy import sparse
 
@@ -89,7 +89,7 @@ def implicit(X: Array, labels: Array) -> Array:
 
 
 def tensorly(X: Array, labels: Array) -> Array:
-    """CP of the cells' means in a dense tensor, with a mask of the cells that have rows."""
+    """Fit tensorly: CP of the means of cells in a dense tensor, with a mask of the cells that have rows."""
     from tensorly.decomposition import parafac
 
     shape, cells, sums, counts = sums_of_cells(X, labels)

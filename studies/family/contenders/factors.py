@@ -1,4 +1,4 @@
-"""Singular vectors: of one-hot columns beside scikit-learn, of counts of two columns beside pandas and SciPy."""
+"""Singular vectors: of one-hot columns, with scikit-learn; of counts of two columns, with pandas and SciPy."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from benchmarks.harness.rows import Array, Rows
 from gpu_encode import CooccurrenceEncoder, SpectralEncoder
 
 N_COLUMNS, N_VECTORS = 5, 10
-# A randomized solver stops before it is there: what its vectors must hold of the best ones' sum of squares.
+# The share of the best vectors' squares that vectors must reach: a randomized solver stops before the optimum.
 LEAST_SHARE = 0.9
-# pandas' table of all pairs is dense.
+# Most categories, since pandas' table of all pairs is dense.
 MOST_CROSSED = 2_000
 
 
 def columns_of(rows: Rows, number: int) -> Array:
-    """Make several columns of the one that was drawn: each is the first in some rows, with other names, and mixed."""
-    codes, number = np.asarray(rows.codes), np.arange(rows.n_rows)
+    """Make several columns from the drawn one: each equals the first in some rows, with other names and an offset."""
+    codes, row = np.asarray(rows.codes), np.arange(rows.n_rows)
     mixed = [
-        np.where(number % (column + 2), np.roll(codes, 7919 * column), (codes * 7 + column) % rows.categories)
+        np.where(row % (column + 2), np.roll(codes, 7919 * column), (codes * 7 + column) % rows.categories)
         for column in range(1, number)
     ]
     return np.column_stack([codes, *mixed]).astype(np.int64)
@@ -45,21 +45,21 @@ def crossed(X: Array) -> Any:
 
 @dataclass(frozen=True)
 class BestVectors:
-    """Judges left singular vectors by what they hold of the squares of a matrix, beside the best that there are.
+    """Judges left singular vectors by the share of a matrix's squares, compared with the best vectors.
 
     Parameters
     ----------
     matrix : callable
         Gives the sparse matrix.
     codes : int array (rows,), optional
-        Line of the matrix that each row of an answer is; its own unless given.
+        For each row of an answer, the line of the matrix; by default, row and line have the same number.
     """
 
     matrix: Callable[[], Any]
     codes: Array | None = None
 
     def verdict(self, given: Any) -> Verdict:
-        """Say what is wrong with vectors ("" if nothing), and give the share that they lack."""
+        """Give the fault of vectors ("" if there is none), and the missing share."""
         from scipy.sparse.linalg import svds
 
         matrix, vectors = self.matrix(), as_matrix(given)
@@ -83,7 +83,7 @@ def judge(rows: Rows) -> BestVectors:
 
 
 def ours(rows: Rows) -> Prepared:
-    """Ours: training encodings."""
+    """Prepare ours: training encodings."""
     if rows.work == "spectral":
         X = columns_of(rows, N_COLUMNS)
         return Prepared(lambda: SpectralEncoder(N_VECTORS, device="cpu").fit_transform(X), judge(rows))
@@ -93,7 +93,7 @@ def ours(rows: Rows) -> Prepared:
 
 
 def scikit_learn(rows: Rows) -> Prepared:
-    """OneHotEncoder and TruncatedSVD, as users join them."""
+    """Prepare OneHotEncoder and TruncatedSVD, as users join them."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
@@ -104,7 +104,7 @@ def scikit_learn(rows: Rows) -> Prepared:
 
 
 def crosstab(rows: Rows) -> Prepared:
-    """pandas.crosstab, then SciPy's svds of the table, and a look-up of each row."""
+    """Prepare pandas.crosstab, SciPy's svds of the table, and a look-up of each row."""
     import pandas as pd
     from scipy.sparse.linalg import svds
 

@@ -18,13 +18,13 @@ from studies.family.words import N_COMPONENTS
 def of_keys(
     rows: Rows, make: Callable[[], Any], find: Callable[[Rows], Any], show: Callable[[Any], Any] = np.asarray
 ) -> Prepared:
-    """An encoder of category_encoders that reads no target."""
+    """Prepare an encoder of category_encoders that reads no target."""
     X = rows.frame
     return Prepared(lambda: show(make().fit_transform(X)), expect(find, rows))
 
 
 def evidence(rows: Rows) -> Prepared:
-    """WOEEncoder, which gives 0 to categories of one row; on folds by its wrapper."""
+    """Prepare WOEEncoder, which gives 0 to categories of one row; for folds, its wrapper."""
     from category_encoders.wrapper import NestedCVWrapper
     from sklearn.model_selection import PredefinedSplit
 
@@ -38,7 +38,7 @@ def evidence(rows: Rows) -> Prepared:
 
 
 def sklearn(rows: Rows) -> Prepared:
-    """The encoder of scikit-learn that does the work."""
+    """Prepare the encoder of scikit-learn that does the work."""
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
@@ -52,7 +52,7 @@ def sklearn(rows: Rows) -> Prepared:
 
 
 def library(name: str, prepare: Callable[[Rows], Prepared], *works: str, **only: Any) -> Contender:
-    """Give an encoder of category_encoders."""
+    """Make the contender for an encoder of category_encoders."""
     return Contender(name, "library", prepare, {"work": works, **only}, ("category_encoders",))
 
 

@@ -1,4 +1,4 @@
-"""Random-intercept models: ours beside category_encoders; fit alone, and on five folds."""
+"""Random-intercept models: ours and category_encoders'; fit alone, and on five folds."""
 
 from functools import partial
 from typing import Any
@@ -12,19 +12,19 @@ from gpu_encode import GLMM, TargetEncoder
 from studies.family import mixed
 from studies.family.judge import expect
 
-# category_encoders' model, that of statsmodels, stops before the last digits.
+# A tolerance, since the model of category_encoders, from statsmodels, stops before the last digits.
 TOLERANCE, LOOSE_TOLERANCE = 1e-6, 1e-3
 
 
 def expected_of(rows: Rows, tolerance: float = TOLERANCE, effects: bool = False) -> Any:
-    """What a model of a real target should give; for others, and for folds, there is no definition but the models."""
+    """Give the expected answer for a real target; for other targets, and for folds, only the models define it."""
     if rows.kind != "continuous" or rows.work != "glmm":
         return Unjudged()
     return expect(mixed.effects_of if effects else mixed.values_of, rows, tolerance=tolerance)
 
 
 def ours(rows: Rows, objects: bool = False) -> Prepared:
-    """Ours: fit and encodings of the rows as new ones, or of five folds."""
+    """Prepare ours: fit and encodings of the rows as new rows, or by five folds."""
     X, y = rows.matrix if objects else table_of(rows), rows.target
     options = {"smooth": GLMM(), "target_type": rows.kind}
     if rows.work == "glmm":
@@ -36,13 +36,13 @@ def ours(rows: Rows, objects: bool = False) -> Prepared:
 
 
 def category_encoders(rows: Rows) -> Prepared:
-    """GLMMEncoder, whose encodings are effects without the common value."""
+    """Prepare GLMMEncoder, whose encodings are effects without the common value."""
     X, y = rows.frame, series_of(rows)
     make = category_encoder("GLMMEncoder", binomial_target=rows.kind == "binary")
     return Prepared(lambda: make().fit(X, y).transform(X).to_numpy(), expected_of(rows, LOOSE_TOLERANCE, effects=True))
 
 
-# It takes minutes for more.
+# With more rows or categories, it takes minutes.
 FEW = {"rows": range(10_001), "categories": range(101), "work": ("glmm",)}
 CONTENDERS = (
     Contender("ours", "ours", ours, compiles=True),

@@ -23,7 +23,7 @@ from studies.family.indicators import Indicators
 from studies.family.judge import STATISTICS, expected_of
 from studies.family.words import N_COMPONENTS
 
-# Works whose rows have a column of reals beside the keys, and those whose new rows are encoded.
+# Works that need a column of reals in addition to the keys, and works that encode new rows.
 OF_VALUES = ("statistics", "median")
 OF_MATRICES = ("one-hot", "hashing")
 
@@ -42,7 +42,7 @@ ENCODERS: dict[str, Callable[..., Any]] = {
 
 
 def given(rows: Rows, objects: bool) -> Any:
-    """Keys, and where needed values, in the container of a user."""
+    """Give the keys, and values if they are needed, in a container that users have."""
     if rows.work in OF_VALUES:
         values = rows.values
         return rows.frame.assign(value=values) if objects else pa.table({"key": rows.arrow, "value": values})
@@ -50,7 +50,7 @@ def given(rows: Rows, objects: bool) -> Any:
 
 
 def prepare(rows: Rows, objects: bool = False) -> Prepared:
-    """Our encoder, judged with its own folds."""
+    """Prepare our encoder, judged with its own folds."""
     X = given(rows, objects)
     y, make, show = rows.target, ENCODERS[rows.work], Indicators if rows.work in OF_MATRICES else matrix
 

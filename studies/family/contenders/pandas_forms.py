@@ -16,19 +16,19 @@ WORKS = ("count", "ordinal", "ordinal-frequency", "evidence", "evidence-folds", 
 
 
 def log_ratio(n: Any, s: Any, n_all: Any, s_all: Any, r: float = 1.0) -> Array:
-    """Weight of evidence, 0 where there is nothing."""
+    """Give the weight of evidence; 0 without rows."""
     ratio = np.log((s + r) / (s_all + 2 * r) / ((n - s + r) / (n_all - s_all + 2 * r)))
     return np.where(n > 0, ratio, 0.0)
 
 
 def impact(n: Any, s: Any, n_all: Any, s_all: Any) -> Array:
-    """Impact and prevalence."""
+    """Give impact and prevalence."""
     mean = s_all / n_all
     return np.column_stack([(s + SMOOTH * mean) / (n + SMOOTH) - mean, n / n_all])
 
 
 def encode(keys: Any, y: Any, work: str) -> Array:
-    """Encode by sorted values, a map from values to numbers, or groupby.transform."""
+    """Encode with sorted values, a map from values to numbers, or groupby.transform."""
     import pandas as pd
 
     groups = y.groupby(keys, sort=False)
@@ -45,7 +45,7 @@ def encode(keys: Any, y: Any, work: str) -> Array:
 
 
 def encode_by_fold(keys: Any, y: Any, work: str, folds: Array) -> Array:
-    """Encode by sums of groupby.transform, less those of the row's own fold."""
+    """Encode with sums by groupby.transform, minus the sums of the row's own fold."""
     codes, _ = keys.factorize()
     whole, part, own = y.groupby(codes), y.groupby(codes * N_FOLDS + folds), y.groupby(folds)
     sums = [whole.transform(name) - part.transform(name) for name in ("count", "sum")]
@@ -54,7 +54,7 @@ def encode_by_fold(keys: Any, y: Any, work: str, folds: Array) -> Array:
 
 
 def prepare(rows: Rows) -> Prepared:
-    """The form of pandas that does the work; text is pandas' own type of it."""
+    """Prepare the form of pandas that does the work; text has pandas' own type."""
     import pandas as pd
 
     keys = pd.Series(rows.arrow.to_pandas(), dtype="str") if rows.keys == "text" else rows.series
@@ -65,7 +65,7 @@ def prepare(rows: Rows) -> Prepared:
 
 
 def dummies(rows: Rows) -> Prepared:
-    """A dense column for each category, of bytes."""
+    """Prepare a dense column of bytes for each category."""
     import pandas as pd
 
     keys = rows.series

@@ -1,4 +1,4 @@
-"""polars: windows and ranks where they do the work, else group_by and join; and dummies."""
+"""polars: windows and ranks if they can do the work, otherwise group_by and join; and dummies."""
 
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ WORKS = ("count", "ordinal", "ordinal-frequency", "evidence", "evidence-folds", 
 
 
 def collect(rows: Rows) -> Any:
-    """Rows as a lazy frame of columns in memory, with reals where they are needed."""
+    """Give rows as a lazy frame of columns in memory, with reals if they are needed."""
     frame = frame_of(rows)
     if rows.work in ("statistics", "median"):
         frame = frame.with_columns(value=rows.values)
@@ -24,7 +24,7 @@ def collect(rows: Rows) -> Any:
 
 
 def array(frame: Any) -> Array:
-    """NumPy array of the columns of encodings."""
+    """Give the columns of encodings as a NumPy array."""
     import polars.selectors
 
     columns = frame.select(polars.selectors.starts_with("encoding")).collect()
@@ -32,7 +32,7 @@ def array(frame: Any) -> Array:
 
 
 def log_ratio(n: Any, s: Any, n_all: Any, s_all: Any, r: float = 1.0) -> Any:
-    """Weight of evidence, 0 where there is nothing."""
+    """Give the weight of evidence; 0 without rows."""
     import polars as pl
 
     ratio = ((s + r) / (s_all + 2 * r) / ((n - s + r) / (n_all - s_all + 2 * r))).log()
@@ -40,7 +40,7 @@ def log_ratio(n: Any, s: Any, n_all: Any, s_all: Any, r: float = 1.0) -> Any:
 
 
 def encode(frame: Any, work: str) -> Array:
-    """Encode by over(), by rank(), and the order of frequencies by a join."""
+    """Encode with over(), with rank(), or, for the order of frequencies, with a join."""
     import polars as pl
 
     y, value, count = pl.col("y"), pl.col("value"), pl.len().cast(pl.Int64)
@@ -58,7 +58,7 @@ def encode(frame: Any, work: str) -> Array:
 
 
 def encode_by_fold(frame: Any, work: str) -> Array:
-    """Encode by sums of categories and folds, less those of the row's own fold, and a join."""
+    """Encode with a join of the sums by category, minus the sums of the row's own fold."""
     import polars as pl
 
     table = frame.group_by("key", "fold").agg(pl.len().cast(pl.Int64).alias("n"), pl.col("y").sum().alias("s"))
@@ -72,14 +72,14 @@ def encode_by_fold(frame: Any, work: str) -> Array:
 
 
 def impact(n: Any, s: Any, n_all: Any, s_all: Any) -> list[Any]:
-    """Impact and prevalence."""
+    """Give impact and prevalence."""
     mean = s_all / n_all
     shrunk = (s + SMOOTH * mean) / (n + SMOOTH)
     return [(shrunk - mean).alias("encoding0"), (n / n_all).alias("encoding1")]
 
 
 def prepare(rows: Rows) -> Prepared:
-    """The form of polars that does the work."""
+    """Prepare the form of polars that does the work."""
     if rows.work == "count":
         return of_targets.prepare(rows)
     call = encode_by_fold if rows.work.endswith("-folds") else encode
@@ -87,7 +87,7 @@ def prepare(rows: Rows) -> Prepared:
 
 
 def dummies(rows: Rows) -> Prepared:
-    """A dense column for each category, of bytes."""
+    """Prepare a dense column of bytes for each category."""
     keys = collect(rows).select("key").collect()
     # Its columns come in no defined order: their names tell them apart.
     return Prepared(lambda: Indicators(keys.to_dummies("key")), Numbering(rows.codes))

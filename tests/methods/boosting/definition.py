@@ -1,4 +1,4 @@
-"""Boosting as the papers write it, in plain loops over rows, fractions for sums, one candidate after another."""
+"""Boosting as the papers define it: plain loops over rows, fractions for sums, one candidate after another."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The three modes are those of the papers in plain loops, to the bit where no exp is taken."""
+"""The three modes equal those of the papers in plain loops, bit for bit if no exponential is computed."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""The boosters as scikit-learn's estimators: parameters, tables, names, errors."""
+"""The boosters as estimators of scikit-learn: parameters, tables, names, errors."""
 
 import pickle
 
@@ -126,7 +126,7 @@ def test_rows_that_are_refused(frame, y):
         OrderedBoostingRegressor("exact").fit(np.zeros((201, 1)), np.zeros(201))
     with pytest.raises(ValueError, match=r"takes one target\. Got y with 2 columns"):
         model.fit(frame, np.stack([y, y], axis=1))
-    with pytest.raises(ValueError, match=r"two classes apart\. Got y with 3 classes"):
+    with pytest.raises(ValueError, match=r"Only binary .* two classes apart\. Got y with 3 classes"):
         OrderedBoostingClassifier(**FEW).fit(frame, np.arange(40) % 3)
     with pytest.raises(ValueError, match="requires y to be passed"):
         model.fit(frame, None)

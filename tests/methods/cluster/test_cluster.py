@@ -1,4 +1,4 @@
-"""ClusterEncoder beside plain loops over the rows that each row sees."""
+"""ClusterEncoder, compared with plain loops over the rows that each row sees."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Partitions of numbers and Ward's clusters, beside what they are: all partitions tried, and all pairs compared."""
+"""Partitions of numbers and Ward's clusters, compared with a search of all partitions and all pairs."""
 
 from fractions import Fraction
 from itertools import combinations

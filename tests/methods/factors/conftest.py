@@ -1,4 +1,4 @@
-"""Where encoders compute: as in the family."""
+"""The backends on which encoders compute: those of tests/family."""
 
 from tests.family.conftest import backend
 

@@ -1,4 +1,4 @@
-"""Rows of three columns of text that depend on each other, with missing values, and new ones among them."""
+"""Rows of three dependent columns of text, with missing values, and new rows."""
 
 import numpy as np
 

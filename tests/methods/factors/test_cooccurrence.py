@@ -1,4 +1,4 @@
-"""CooccurrenceEncoder counts exactly which categories stand together, and decomposes the counts."""
+"""CooccurrenceEncoder counts exactly which categories occur together, and decomposes the counts."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Sums of pairs of categories are those of plain loops, and add up from parts to the same bits, whatever categories."""
+"""Sums of pairs of categories equal those of plain loops, and parts add up to the same bits."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""SpectralEncoder gives the singular vectors of one-hot columns, which it never makes."""
+"""SpectralEncoder gives the singular vectors of one-hot columns, and never builds these columns."""
 
 import pickle
 import tracemalloc

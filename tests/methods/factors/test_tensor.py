@@ -1,4 +1,4 @@
-"""Factors of tables of cells: steps as plain loops define them, what they recover, who sees whom."""
+"""Factors of tables of cells: steps compared with plain loops, factors that must be recovered, and visible rows."""
 
 import pickle
 from contextlib import nullcontext
@@ -375,7 +375,7 @@ def test_classes_and_targets_have_a_factorisation_each():
     assert np.array_equal(made["factorization_y"], alone["factorization"])
     two = FactorizationEncoder(2, columns=["a", "b"], target_type="continuous").fit(X, np.stack([y, y**2 + 1], axis=1))
     assert list(two.transform(X)) == ["factorization_0", "factorization_1", "z"]
-    assert len(two.n_iter_) == 2
+    assert len(two.iterations_) == 2
 
 
 def test_signed_labels_are_the_same_as_a_quantity_of_them():
@@ -401,8 +401,8 @@ def test_early_stopping_keeps_what_predicts_rows_that_it_has_not_learned_from():
     parameters = {"regularization": 1e-3, "max_iter": 60, "tol": 0.0}
     stopped = fits_continuous(6, early_stopping=True, n_iter_no_change=3, **parameters).fit(X, y)
     through = fits_continuous(6, **parameters).fit(X, y)
-    assert stopped.n_iter_[0] < through.n_iter_[0] == 60
-    until_best = clone(stopped).set_params(max_iter=stopped.n_iter_[0] - 3).fit(X, y)
+    assert stopped.n_iter_ < through.n_iter_ == 60
+    until_best = clone(stopped).set_params(max_iter=stopped.n_iter_ - 3).fit(X, y)
     assert all(a.tobytes() == b.tobytes() for a, b in zip(stopped.factors_, until_best.factors_, strict=True))
     # The rest is noise, so that every further iteration makes new rows worse.
     new = np.stack([random.integers(0, 40, 600), random.integers(0, 40, 600)], axis=1)

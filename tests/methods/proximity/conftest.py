@@ -1,4 +1,4 @@
-"""Every backend, and every way in which agreements are counted."""
+"""Every backend, and every way to count agreements."""
 
 from collections.abc import Iterator
 from importlib import import_module

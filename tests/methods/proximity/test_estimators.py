@@ -1,4 +1,4 @@
-"""The encoder and both estimators as scikit-learn's and as users of frames take them."""
+"""The encoder and both estimators as estimators of scikit-learn, and on frames."""
 
 import pickle
 import re
@@ -133,6 +133,8 @@ def test_in_a_pipeline_and_in_cross_validation():
         ({"degree": 2, "form": "difference"}, LABELS, "has no degree"),
         ({"form": "difference"}, Y, 'take form="ratio" for a quantity'),
         ({"tuning_rows": 0}, LABELS, "'tuning_rows' parameter"),
+        ({"max_rounds": 0}, LABELS, "'max_rounds' parameter"),
+        ({"max_rounds": "many"}, LABELS, 'must be "auto" or a whole number above 0'),
         ({"handle_missing": "zero"}, LABELS, "must be one of 'category', 'never', 'error'"),
         ({"weights": [1.0]}, LABELS, "one number for each of the 7 subsets"),
         ({"weights": {"size": 1.0}}, LABELS, "must name subsets of up to 2 of the features"),

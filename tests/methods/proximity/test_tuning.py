@@ -1,9 +1,13 @@
-"""The path of the tuning, step by step, against plain loops."""
+"""Every step of the tuning, compared with plain loops."""
+
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from gpu_encode import ProximityEncoder
+from gpu_encode import ProximityClassifier, ProximityEncoder, ProximityRegressor
+from gpu_encode.methods.proximity import learned
 from tests.backends import ON_CUDA
 from tests.methods.proximity import definition
 
@@ -144,3 +148,39 @@ def test_weights_count_pairs_exactly(backend):
         return definition.area(scores, y.tolist(), 1, weight.tolist())
 
     check(tuned["whole"], table, y, judge, 1.0)
+
+
+@pytest.mark.host
+def test_a_tuning_has_an_end():
+    """The degree of these rows may rise for ever, by less and less."""
+    random = np.random.RandomState(0)
+    table = random.uniform(size=(56, 10)).round()[:, :9]
+    y = random.permutation(np.repeat(np.arange(4), 14))
+    with pytest.warns(ConvergenceWarning, match="Weights still rise after max_rounds=200 rounds"):
+        ends = ProximityRegressor().fit(table, y)
+    assert 150 < len(ends.encoder_.path_) <= 200
+    with pytest.warns(ConvergenceWarning, match="max_rounds=20 rounds"):
+        few = ProximityRegressor(max_rounds=20).fit(table, y)
+    assert ends.encoder_.path_[: len(few.encoder_.path_)] == few.encoder_.path_
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("make", [ProximityEncoder, ProximityClassifier, ProximityRegressor])
+def test_a_tuning_takes_few_rounds_where_a_round_takes_long(make, monkeypatch):
+    table, y = draw(5)
+    # Three features: seven subsets of up to two and the degree; seven patterns that are not full, two sums of each row.
+    monkeypatch.setattr(learned, "MOST_PRODUCTS", 8 * 7 * 2 * len(np.unique(table, axis=0)) * 3)
+    with pytest.warns(ConvergenceWarning, match="max_rounds=3 rounds"):
+        make().fit(table, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # A user's own limit counts alone.
+        make(max_rounds=1000).fit(table, y)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("make", [ProximityEncoder, ProximityClassifier, ProximityRegressor])
+@pytest.mark.parametrize(("n_features", "order"), [(62, 62), (40, 5), (17, 17)])
+def test_more_subsets_than_can_be_weighed_are_refused(make, n_features, order):
+    with pytest.raises(ValueError, match=f"weighs up to 65,536 subsets.*up to order={order}. Lower order"):
+        make(order=order).fit(np.zeros((4, n_features), int), [0, 1, 0, 1])

@@ -1,4 +1,4 @@
-"""Scores of new and of training rows against votes in plain loops, bit for bit."""
+"""Scores of new rows and of training rows, compared bit for bit with votes in plain loops."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Where the calls of this folder compute."""
+"""The backends on which the calls of this folder compute."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""Rows whose columns have something to say of a target, and some categories that are seen once."""
+"""Rows whose columns predict the target, and in which some categories occur only once."""
 
 from typing import Any
 

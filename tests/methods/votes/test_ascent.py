@@ -1,4 +1,4 @@
-"""Coordinate ascent by itself."""
+"""Coordinate ascent, tested alone."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The exact area under the ROC curve, against all pairs one by one in fractions, and against scikit-learn."""
+"""The exact area under the ROC curve, compared with a loop over all pairs in fractions, and with scikit-learn."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Blends of predictions, against all breakpoints in fractions, against grids, and against SciPy's correlations."""
+"""Blends of predictions, compared with all breakpoints in fractions, with grids, and with SciPy's correlations."""
 
 import pickle
 from fractions import Fraction
@@ -272,7 +272,7 @@ def test_what_cannot_be_blended_is_refused():
         blend_matrix(pd.DataFrame({"a": [0, 1], "b": ["x", "y"]}), [0, 1])
     with pytest.raises(ValueError, match="not infinite ones"):
         ConvexBlend().fit([[0, np.inf], [1, 0]], [0, 1])
-    with pytest.raises(ValueError, match=r"blends 2 predictions\. P has 3"):
+    with pytest.raises(ValueError, match="X has 3 features, but ConvexBlend is expecting 2 features"):
         ConvexBlend().fit([[0, 1], [1, 0]], [0, 1]).predict([[1, 2, 3]])
     with pytest.raises(ValueError, match="names 1 predictions, and there are 2"):
         blend_matrix([[0, 1], [1, 0]], [0, 1], names=["a"])

@@ -1,4 +1,4 @@
-"""Models whose columns vote, against the rules in plain loops."""
+"""Models whose columns vote, compared with the rules in plain loops."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""Rows of all kinds, cut into partitions of Dask, and encoders of all kinds."""
+"""Rows of all kinds in partitions of Dask, and encoders of all kinds."""
 
 from itertools import pairwise
 

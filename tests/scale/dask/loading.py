@@ -1,4 +1,4 @@
-"""Partitions that are made where they are needed, by functions that workers import."""
+"""Functions that workers import to make partitions."""
 
 import os
 import signal

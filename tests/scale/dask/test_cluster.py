@@ -1,4 +1,4 @@
-"""Dask's own cluster with worker processes, which may die: the same bits at the end."""
+"""A cluster of Dask whose worker processes may die: the result has the same bits."""
 
 import os
 import signal

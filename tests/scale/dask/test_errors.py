@@ -1,4 +1,4 @@
-"""What cannot be done is said with the partition, the row over all rows, and what to do; the encoder is as it was."""
+"""Errors name the partition, the row among all rows, and what to do; the encoder does not change."""
 
 import pickle
 import subprocess

@@ -1,4 +1,4 @@
-"""Pieces find their receivers, whoever gives them, and come by sender."""
+"""Pieces from all senders reach their receivers, ordered by sender."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Parquet files as Dask reads them: it joins their partitions when it computes, where few columns are wanted."""
+"""Parquet files as Dask reads them: Dask joins partitions when it computes, if few columns are needed."""
 
 import dask
 import dask.dataframe as dd

@@ -1,4 +1,4 @@
-"""Data of Dask gives the bits of the whole frame, however it is cut and whoever computes."""
+"""Data of Dask gives the bits of the whole frame, with all partitions and schedulers."""
 
 import dask.dataframe as dd
 import numpy as np

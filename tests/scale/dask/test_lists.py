@@ -1,4 +1,4 @@
-"""Lists of Delayed objects: tables of any library, which come back as such a list."""
+"""Lists of Delayed objects: tables of any library, and results that are such lists."""
 
 import dask
 import narwhals as nw

@@ -1,4 +1,4 @@
-"""Partitions of Dask as rows of an engine: what is picked is read, counted, added up and dealt out."""
+"""Partitions of Dask as rows of an engine: columns are selected, rows counted, results added up and distributed."""
 
 from dataclasses import replace
 

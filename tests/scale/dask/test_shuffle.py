@@ -1,4 +1,4 @@
-"""Tables of categories that stay on the workers: the bits of one table, however rows are cut."""
+"""Tables of categories that stay on the workers: the bits of one table for all partitions."""
 
 from fractions import Fraction
 

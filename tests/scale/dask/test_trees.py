@@ -1,4 +1,4 @@
-"""Sums of Delayed objects: each in few steps, and in the order of the objects."""
+"""Sums of Delayed objects: the order of the objects is kept, and each sum takes few steps."""
 
 from itertools import accumulate
 

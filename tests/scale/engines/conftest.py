@@ -1,4 +1,4 @@
-"""What tests of several files share."""
+"""Fixtures that several files of this folder use."""
 
 from tests.scale.engines.sessions import frame, spark
 

@@ -1,4 +1,4 @@
-"""An engine in this process, that deals rows out anew in each pass."""
+"""An engine in this process, which distributes the rows differently in each pass."""
 
 import pickle
 from itertools import pairwise

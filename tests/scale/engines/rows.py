@@ -1,4 +1,4 @@
-"""Rows for engines, and what the library makes of them in one table."""
+"""Rows for engines, and the encodings of one table with the same rows."""
 
 import numpy as np
 import pyarrow as pa

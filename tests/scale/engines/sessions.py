@@ -1,4 +1,4 @@
-"""A session of Spark, and rows in it."""
+"""A session of Spark, and frames in it."""
 
 import os
 import re

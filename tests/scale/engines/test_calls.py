@@ -1,4 +1,4 @@
-"""What encoders do with rows of an engine, with one that lies in this process and deals rows out anew in each pass."""
+"""Encoders on rows of an engine; this engine runs in the process and distributes rows differently in each pass."""
 
 import warnings
 

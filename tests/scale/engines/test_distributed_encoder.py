@@ -1,4 +1,4 @@
-"""Tables of categories that stay in Spark: the bits of one table, wherever rows lie, and clear refusals."""
+"""Tables of categories that stay in Spark: the bits of one table for all partitions, and clear errors."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""The examples for other engines, each in a process of its own, with which the engine's own processes end."""
+"""The examples for other engines, each in its own process, so that the processes of the engine end with it."""
 
 import os
 import re

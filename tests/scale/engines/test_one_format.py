@@ -1,4 +1,4 @@
-"""What one engine saves, the others read."""
+"""Each engine reads the encoders that other engines have saved."""
 
 from pathlib import Path
 

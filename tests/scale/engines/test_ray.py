@@ -1,4 +1,4 @@
-"""Encoders take datasets of Ray: the bits of one table, however blocks are cut, and refusals that say what to write."""
+"""Encoders take datasets of Ray: the bits of one table for all blocks, and errors that say what to write."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Sums that an engine adds up: what it is given of rows, and what comes of its sums, have the bits of one table."""
+"""Sums that an engine adds up: the lines that it gets, and the encodings from its sums, have the bits of one table."""
 
 import math
 import pickle

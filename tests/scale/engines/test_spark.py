@@ -1,4 +1,4 @@
-"""Encoders take frames of Spark: the bits of one table, wherever rows lie, and refusals that say what to write."""
+"""Encoders take frames of Spark: the bits of one table for all partitions, and errors that say what to write."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""What the library gives of one table in memory, which files in chunks must give too, bit for bit."""
+"""Encodings of one table in memory, which files in chunks must have as well, bit for bit."""
 
 import warnings
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""A process that encodes files and kills itself at chosen places: run by `test_resume.py`, never imported.
+"""A process that encodes files and kills itself at chosen points: `test_resume.py` runs it and never imports it.
 
-Everything is imported once; every attempt is a fork of this process, as quick as it can be.
+Everything is imported once; every attempt is a fork of this process, which starts quickly.
 """
 
 import json

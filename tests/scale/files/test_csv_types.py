@@ -1,4 +1,4 @@
-"""The types of a CSV file's columns are those that reading it whole gives, however it falls into blocks."""
+"""The types of a CSV file's columns are those of reading it whole, for all sizes of blocks."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Tables of Delta Lake: the files that count in one version, as its log says."""
+"""Tables of Delta Lake: the files of one version, which its log names."""
 
 from pathlib import Path
 from typing import Any

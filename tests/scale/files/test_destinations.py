@@ -1,4 +1,4 @@
-"""What is written where: every format, types and metadata as they were, and refusals before any work."""
+"""Destinations: formats, types and metadata of the output, and errors before any work."""
 
 import decimal
 import os

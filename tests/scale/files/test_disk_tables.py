@@ -1,4 +1,4 @@
-"""Categories on disk give the bits of tables in memory, of training rows and of new ones, and leave nothing behind."""
+"""Categories on disk give the bits of tables in memory, for training rows and new rows, and all spilled files go."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Files that are damaged, gone or closed, and disks that fill up: a clear error, and everything as it was."""
+"""Files that are damaged, missing or not readable, and full disks: a clear error, and nothing changes."""
 
 import errno
 import os

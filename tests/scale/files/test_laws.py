@@ -1,4 +1,4 @@
-"""Files in chunks give the bits of one table in memory, whatever the chunks, scheme, formula, target or layout."""
+"""Files in chunks give the bits of one table in memory, for all chunks, schemes, formulas, targets and layouts."""
 
 from pathlib import Path
 from typing import Any

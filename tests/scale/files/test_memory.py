@@ -1,4 +1,4 @@
-"""Limits are read, chunks stay below them, and what is resident does not grow with the number of chunks."""
+"""Limits are read, chunks stay below them, and resident memory does not grow with the number of chunks."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Output and model take their final names together, or all stays as it was; a killed run is ended by the next."""
+"""Output and model get their final names together, or nothing changes; the next run completes a killed one."""
 
 import errno
 import json

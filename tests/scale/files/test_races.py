@@ -1,4 +1,4 @@
-"""Runs on one destination at the same time: one writes, the others are refused in words."""
+"""Runs to the same destination at the same time: one run writes, and the others get an error."""
 
 from pathlib import Path
 from typing import Any

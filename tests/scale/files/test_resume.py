@@ -1,4 +1,4 @@
-"""Work that was killed goes on from what was finished, with the same bits; nothing half written has the final name."""
+"""A killed run continues from its finished parts, with the same bits; no incomplete file has its final name."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Which files a source is, in which order, and what is said of those that do not fit together."""
+"""The files of a source and their order, and errors about files that do not fit together."""
 
 import os
 import sys

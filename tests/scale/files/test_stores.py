@@ -1,4 +1,4 @@
-"""Files in stores that fsspec reaches: read and written with the bytes of local files, whole or not at all."""
+"""Files in stores that fsspec reaches have the bytes of local files, and appear complete or not at all."""
 
 import os
 import shutil

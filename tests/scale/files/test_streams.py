@@ -1,4 +1,4 @@
-"""Queries of polars and DuckDB, and streams of Arrow: rows that come once, with the bits of one table."""
+"""Queries of polars and DuckDB, and streams of Arrow: rows that can be read once give the bits of one table."""
 
 import datetime
 import os

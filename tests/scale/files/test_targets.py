@@ -1,4 +1,4 @@
-"""Targets of files: numbers with a typing error, and more classes than the memory limit has room for."""
+"""Targets in files: numbers with a typing error, and more classes than the memory limit allows."""
 
 from pathlib import Path
 from typing import Any

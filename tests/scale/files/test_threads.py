@@ -1,4 +1,4 @@
-"""One item is read ahead and one written behind, never more; errors come out where the work is, and threads end."""
+"""One item is read ahead and one is written behind, never more; errors reach the caller, and threads end."""
 
 import threading
 import time

@@ -1,6 +1,7 @@
-"""Processes that work in the hidden folder of one destination again and again: turns.py DESTINATION PROCESSES SECONDS.
+"""Processes that all use the hidden folder of one destination: turns.py DESTINATION PROCESSES SECONDS.
 
-Each writes its own number in two steps, and publishes it. Prints as JSON how often each end came.
+Each process writes its own number in two steps, and publishes it. The script prints as JSON how often each outcome
+occurred.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Rows in parts are computed by the backend that is asked for."""
+"""The requested backend computes rows in parts."""
 
 from tests.encoders.conftest import backend
 

@@ -1,4 +1,4 @@
-"""Folds that the user brings, as an array, a splitter or splits: rows in parts, files and Dask have those of memory."""
+"""Folds that the user gives as an array, a splitter or splits: parts, files and Dask use the folds of one table."""
 
 import re
 

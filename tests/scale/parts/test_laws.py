@@ -1,4 +1,4 @@
-"""Rows in parts, measured and added up in any order: every bit is that of the rows in one piece."""
+"""Rows in parts, measured and added up in any order: every bit is that of one table."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Parts that hold a column, target or weight in types of their own: what is learned is that of one column of all."""
+"""Parts with different types of a column, target or weight: the result is that of one column with all rows."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Ordered schemes in parts: the bits of one piece, whether buckets follow one another or know sums of those before."""
+"""Ordered schemes in parts give the bits of one table: groups in sequence, or each from the sums before it."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Every test leaves scikit-learn as it was."""
+"""Every test restores scikit-learn."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Served calls give category_encoders' own bits: outputs, attributes, messages."""
+"""Served calls give the bits of category_encoders: outputs, attributes and messages."""
 
 import warnings
 

@@ -1,6 +1,7 @@
-"""scikit-learn's gallery examples of encoders run unchanged, and give the same figures.
+"""The examples of encoders in scikit-learn's gallery run unchanged, and give the same numbers.
 
-Their computations, without plots, on rows that are drawn as theirs are, or instead of a data set that they load.
+The tests run the computations of these examples without plots, on rows that are drawn as the examples draw them, or
+that replace a data set that the examples load.
 """
 
 import numpy as np

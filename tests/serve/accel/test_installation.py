@@ -1,4 +1,4 @@
-"""How a program comes to be served, what stays as it was, and what is said at the end."""
+"""Ways in which a program is served, what does not change, and the report at the end."""
 
 import json
 import logging

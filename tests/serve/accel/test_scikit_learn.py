@@ -1,4 +1,4 @@
-"""scikit-learn's own tests pass while this library serves every call, however few rows it has."""
+"""scikit-learn's own tests pass while this library serves every call, also for few rows."""
 
 import os
 import subprocess

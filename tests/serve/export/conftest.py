@@ -1,4 +1,4 @@
-"""Exports are tested where what reads them is installed."""
+"""Exports are tested if the library that reads them is installed."""
 
 from importlib.util import find_spec
 

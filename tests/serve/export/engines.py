@@ -1,4 +1,4 @@
-"""Engines of SQL, as tests ask them: a table of Arrow goes in, rows of Python come out; those of PostgreSQL as text."""
+"""SQL engines for tests: input is a table of Arrow, output are rows of Python; PostgreSQL's rows are text."""
 
 import csv
 import datetime

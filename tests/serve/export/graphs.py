@@ -1,4 +1,4 @@
-"""Graphs of ONNX: run, and given tables as their inputs."""
+"""Runs graphs of ONNX, with the columns of tables as inputs."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tables of Arrow encode rows as the encoder does that they were made of; the tables themselves are as documented."""
+"""Tables of Arrow encode rows with the bits of their encoder, and have the documented columns."""
 
 import pickle
 from collections import defaultdict

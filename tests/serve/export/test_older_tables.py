@@ -1,4 +1,4 @@
-"""Tables that an older version made encode rows with the bits of the models that they were made of."""
+"""Tables from older versions encode rows with the bits of the models from which they were made."""
 
 from pathlib import Path
 

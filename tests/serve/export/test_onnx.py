@@ -1,4 +1,4 @@
-"""A graph of ONNX gives the bits of `transform`: onnxruntime is the judge."""
+"""A graph of ONNX gives the bits of `transform` in onnxruntime."""
 
 import builtins
 

@@ -1,4 +1,4 @@
-"""skl2onnx converts pipelines with encoders in them; the graphs say what scikit-learn says."""
+"""skl2onnx converts pipelines with our encoders; the graphs predict as scikit-learn does."""
 
 import builtins
 

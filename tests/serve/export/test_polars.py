@@ -1,4 +1,4 @@
-"""Expressions of polars give what `transform` gives, to the bit, or an error."""
+"""Expressions of polars give the bits of `transform`, or the export is refused."""
 
 import datetime
 

@@ -1,7 +1,7 @@
-"""Round trips on real tables: every encoder, policy and kind of key, through every export, to the bit.
+"""Exports and imports on real tables: every encoder, policy and kind of key, in every format, with the same bits.
 
-``REAL_TABLES`` names a folder of the Parquet files that `tests/laws/real_tables.toml` describes, ``REAL_ROWS`` how many
-rows of each are learned from (400), or "all".
+``REAL_TABLES`` names a folder with the Parquet files that `tests/laws/real_tables.toml` describes.  ``REAL_ROWS`` is
+the number of training rows from each file (400), or "all".
 """
 
 import os

@@ -1,4 +1,4 @@
-"""SQL of a fitted encoder, in real engines, gives the bits that `transform` gives, or the export is refused."""
+"""SQL of a fitted encoder gives the bits of `transform` in real engines, or the export is refused."""
 
 import datetime
 import importlib

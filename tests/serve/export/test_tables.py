@@ -1,4 +1,4 @@
-"""Tables and rules of a fitted encoder, followed in plain loops, give what `transform` gives."""
+"""The tables and rules of a fitted encoder, applied in plain loops, give the values of `transform`."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Rare categories, and values behind a key, do not leave; what leaves encodes rows all the same."""
+"""Exports without rare categories, and with hashed values; the remaining content still encodes rows."""
 
 import datetime
 import hmac

@@ -1,8 +1,8 @@
 """Makes the models of this folder: ``python -m tests.storage.older_models.make FOLDER``.
 
-It was run once, with the version whose models these are.  Run it again only to add models of a later version, in a
-folder of their own: what is here must stay as it is.  Only `expected.npz`, what they give, was written anew where a
-rule changed its bits before 0.1.0; the changelog names these rules.
+It was run once, with the version that made these models.  Run it again only to add models of a later version, in a
+folder of their own; the files here must not change.  Only `expected.npz`, the outputs of the models, was written again
+when a rule changed its bits before 0.1.0; the changelog names these rules.
 """
 
 import sys

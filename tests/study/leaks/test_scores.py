@@ -1,4 +1,4 @@
-"""What scores and tests of them are, by plain definitions."""
+"""Scores, and tests of scores, compared with plain definitions."""
 
 from itertools import product
 from statistics import mean

@@ -1,4 +1,4 @@
-"""Leaks that encoders are known for are found whatever the table, and none in encodings by k-fold."""
+"""Known leaks of encoders are found in every kind of table, and none in k-fold encodings."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pictures show what encoders know, in the axes that they are given."""
+"""Pictures show the values of encoders, in the given axes."""
 
 import sys
 
@@ -88,9 +88,35 @@ def test_training_encodings_stand_beside_new_ones(rows):
 def test_calibration_is_means_of_bins(rows, displays, encoder):
     X, y = rows
     encodings = encoder.transform(X)["zip"].to_numpy()
-    bins = np.array_split(np.argsort(encodings, kind="stable"), 4)
+    order = np.argsort(encodings, kind="stable")
+    # An encoding belongs to the bin of the row in the middle of its rows, by rank.
+    of_rank = np.repeat(range(4), [len(part) for part in np.array_split(order, 4)])
+    ranks = {value: np.flatnonzero(encodings[order] == value) for value in encodings}
+    of_row = np.array([of_rank[ranks[value][(len(ranks[value]) - 1) // 2]] for value in encodings[order]])
+    bins = [order[of_row == number] for number in np.unique(of_row)]
     assert displays["calibration"].means.tolist() == [y[rows].mean() for rows in bins]
-    assert displays["calibration"].encodings.tolist() == [encodings[rows].mean() for rows in bins]
+    np.testing.assert_allclose(displays["calibration"].encodings, [encodings[rows].mean() for rows in bins], rtol=1e-15)
+
+
+@pytest.mark.parametrize("sizes", [[1000, 50], [1], [5, 5, 5], [1] * 40, [1, 97, 1, 1], [30, 1, 30, 1, 30]], ids=str)
+@pytest.mark.parametrize("n_bins", [2, 3, 10])
+def test_rows_of_one_encoding_are_in_one_bin(sizes, n_bins):
+    shops = np.repeat(np.arange(len(sizes)), sizes)[:, None]
+    y = np.random.default_rng(0).normal(size=len(shops)) + shops[:, 0]
+    encoder = TargetEncoder(smooth=None).fit(shops, y)
+    orders = [np.arange(len(y)), np.argsort(y), np.argsort(-y)]
+    first, *others = [
+        CalibrationDisplay.from_estimator(encoder, shops[order], y[order], n_bins=n_bins) for order in orders
+    ]
+    assert len(first.means) <= min(n_bins, len(sizes))
+    assert (np.diff(first.encodings) > 0).all()
+    # The fitted rows themselves lie on the line, wherever they stand in the file.
+    for display in (first, *others):
+        np.testing.assert_allclose(display.means, display.encodings, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(display.errors, first.errors, rtol=1e-9)
+    if sizes == [1] * 40:
+        expected = [y[rows].mean() for rows in np.array_split(np.argsort(y), n_bins)]
+        np.testing.assert_allclose(first.means, expected, rtol=1e-12)
 
 
 def test_a_joint_key_has_a_cell_for_each_category(rows, displays, encoder):

@@ -1,4 +1,4 @@
-"""`choose_interactions` against its definition in plain loops, and by laws: noise, exclusive or, names, seeds."""
+"""`choose_interactions`, compared with its definition in plain loops, and laws: noise, exclusive or, names, seeds."""
 
 import math
 from dataclasses import replace
@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, norm
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import gpu_encode as ge
@@ -20,7 +21,7 @@ from gpu_encode.encoders.codes import number_folds
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.seam.ops import BACKENDS, device_of, load, use_backend
 from gpu_encode.study.tuning import conjunction_batches
-from gpu_encode.study.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
+from gpu_encode.study.tuning.interactions import by_sums, candidates, checked_plan, choose_scheme, read_columns
 from gpu_encode.study.tuning.scorers import SumsScorer
 from gpu_encode.study.tuning.steps import SharedSums, Steps, chance_of, gain_of
 from gpu_encode.study.tuning.working_response import WorkingResponse
@@ -563,6 +564,7 @@ REFUSED = [
     ({"order": 1}, "'order' parameter of choose_interactions must be an integer of at least 2"),
     ({"forward": "worst"}, "'forward' parameter of choose_interactions must be one of 'first', 'best', 'once'"),
     ({"top": 0}, "'top' parameter of choose_interactions must be an integer of at least 1"),
+    ({"max_tries": 0}, "'max_tries' parameter of choose_interactions must be an integer of at least 1"),
     ({"folds": 1}, "must be an integer of at least 2"),
     ({"folds": ge.LeaveOneOut()}, "must be a scheme whose folds see other folds whole"),
     ({"tol": -1}, "'tol' parameter of choose_interactions must be a finite number of at least 0"),
@@ -587,3 +589,45 @@ def test_other_encoders_are_refused():
         ge.choose_interactions(ge.TargetEncoder(), X, XOR, 5)
     with pytest.raises(TypeError, match="Got CountEncoder instead"):
         ge.choose_interactions(ge.CountEncoder(), X, XOR)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 19, 20, 57, 58, 1000])
+@pytest.mark.parametrize("entries", [[(0,), (1,)], [(2, 3), (0,), (1, 2, 4)]])
+def test_as_many_conjunctions_are_listed_as_may_be_tried(most, entries):
+    every, left_out = candidates(6, 4, entries, 0, 10**9)
+    assert left_out == 0
+    assert {frozenset(key) for key in every} == {
+        frozenset(key) for size in (2, 3, 4) for key in combinations(range(6), size)
+    } - {frozenset(entry) for entry in entries}
+    listed, left_out = candidates(6, 4, entries, 0, most)
+    assert len(listed) == len(set(listed)) == min(most, len(every))
+    assert len(listed) + left_out == len(every)
+    # Those of fewer columns come first; a size that has room as a whole has the order that it has without a limit.
+    assert [*map(len, listed)] == [*map(len, every)][:most]
+    for size in (2, 3, 4):
+        whole = [key for key in every if len(key) == size]
+        there = [key for key in listed if len(key) == size]
+        assert there == whole or len(there) < len(whole)
+    assert candidates(6, 4, entries, 0, most) == (listed, left_out)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("forward", ["first", "best", "once"])
+def test_what_is_left_out_is_said(forward):
+    wide = np.random.default_rng(0).integers(0, 3, (200, 300))
+    with pytest.warns(ConvergenceWarning, match=r"left out 335,291,095 conjunctions, since max_tries=30\. Raise"):
+        chosen = ge.choose_interactions(
+            ge.TargetEncoder(), wide, wide[:, 0] % 2, order=4, forward=forward, max_tries=30
+        )
+    assert (chosen.tried, chosen.left_out) == (30, math.comb(300, 2) + math.comb(300, 3) + math.comb(300, 4) - 30)
+    assert f"; {chosen.left_out} left out" in repr(chosen)
+
+
+@pytest.mark.host
+def test_no_round_begins_that_would_look_at_too_many():
+    found = ge.choose_interactions(ge.TargetEncoder(), X, XOR, order=3, forward="best")
+    assert found.left_out == 0
+    with pytest.warns(ConvergenceWarning, match="begun no further round, since max_tries=10"):
+        one = ge.choose_interactions(ge.TargetEncoder(), X, XOR, order=3, forward="best", max_tries=10)
+    assert (one.tried, one.left_out, len(one.interactions)) == (10, 0, 1)

@@ -1,4 +1,4 @@
-"""`tune` against its definition: refit for every value, encode the rows held out, score them one by one."""
+"""`tune`, compared with its definition: fit for every value, encode the held-out rows, score them one by one."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""`tune` of priors, of single columns and of the relatives of `TargetEncoder`, against scores row by row."""
+"""`tune` of priors, of single columns, and of encoders related to `TargetEncoder`, compared with scores by row."""
 
 import math
 from itertools import product
