@@ -195,7 +195,7 @@ def test_a_wrong_word_is_one_line_and_the_program_runs():
 def test_an_isolated_python_ignores_the_variable():
     (line,) = (ROOT / "gpu_encode_accel.pth").read_text().splitlines()
     code = f"import sys\n{line}\nprint('gpu_encode' in sys.modules)"
-    for option in ("-I", "-E"):
+    for option in ("-IS", "-ES"):
         assert run(option, "-c", code, GPU_ENCODE_ACCEL="yes") == ("False\n", "")
 
 
