@@ -32,8 +32,8 @@ ENGINE_ARGS ?= -m daily
 SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/methods/cluster tests/methods/factors tests/methods/votes \
 	tests/methods/proximity tests/scale/parts tests/study/tuning tests/benchmarks/test_gpu_steps.py
 
-SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
-PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \
+SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 16))
+PYTHON = $(shell for python in python3 python3.13 python3.14 python3.15 python3.12 python3.11; do \
 	$$python -c '$(SUPPORTED)' 2>/dev/null && echo $$python && break; done)
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
@@ -47,7 +47,7 @@ help:  ## list the targets
 install: $(INSTALLED)  ## make the virtual environment and install the checkout in it, editable
 
 $(INSTALLED): pyproject.toml
-	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gpu-encode needs Python 3.11, 3.12 or 3.13" >&2; exit 1; }
+	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gpu-encode needs Python 3.11 to 3.15" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALLER) $(INSTALL_ARGS) --editable '.[$(EXTRAS)]'
 	@touch $@

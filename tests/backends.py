@@ -29,24 +29,24 @@ LAUNCHED: set[str] = set()
 
 
 def record_launches() -> None:
-    """Note every launch in the simulator, which knows no types, so that these can be compiled where there is none."""
+    """Record every launch in the simulator, which has no types, so that a machine without a GPU can compile them."""
     runtime = import_module("gpu_encode.cuda.runtime")
     launch = runtime.launch
 
     def noted(kernel: Any, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
         module = kernel.fn.__module__.rsplit(".", 1)[-1]
         launch(kernel, blocks, threads, *arguments, shared=shared)
-        # What is refused is no launch.
+        # A refused call is not a launch.
         LAUNCHED.add(f"{module}.{kernel.fn.__name__}({', '.join(map(type_of, arguments))})")
 
-    # All modules with kernels have taken it from there by now.
+    # By now every module with kernels has imported `launch`.
     for name, module in list(sys.modules.items()):
         if name.startswith("gpu_encode.cuda") and getattr(module, "launch", None) is launch:
             module.launch = noted  # type: ignore[attr-defined]
 
 
 def type_of(argument: Any) -> str:
-    """Name of the type that numba gives to an argument."""
+    """Return the name of the type that numba gives to an argument."""
     if hasattr(argument, "ndim") and argument.ndim:
         return f"{argument.dtype}{'[]' * argument.ndim}"
     if isinstance(argument, tuple):
@@ -56,7 +56,7 @@ def type_of(argument: Any) -> str:
 
 
 class Lazily:
-    """A module of the CUDA backend, loaded when a test first uses it: where it cannot be, its tests are left out."""
+    """A module of the CUDA backend, loaded on first use; if it cannot be loaded, the tests that use it are skipped."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -70,7 +70,7 @@ memory = Lazily("gpu_encode.cuda.memory")
 
 @contextmanager
 def backend(name: str) -> Iterator[Ops]:
-    """Give one backend, ready for host arrays."""
+    """Return one backend, ready for host arrays."""
     kind, _, threads = name.partition("-") if name.startswith("compiled") else (name, "", "")
     if kind.startswith("cuda"):
         with seam.use_backend(kind):
@@ -84,7 +84,7 @@ def backend(name: str) -> Iterator[Ops]:
 
 @contextmanager
 def on_threads(number: int) -> Iterator[None]:
-    """Let the compiled backend use so many threads, however few rows there are."""
+    """Let the compiled backend use `number` threads, however few rows there are."""
     pool = import_module("cpu_fallback.compiled.threads")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("threads", "moments", "blending", "views", "ordered_digits"):
@@ -96,7 +96,7 @@ def on_threads(number: int) -> Iterator[None]:
 
 @contextmanager
 def small_tiles(rows: int) -> Iterator[None]:
-    """Let backends work through tiles of so many rows; kernels of a GPU have their own."""
+    """Let backends work through tiles of `rows` rows; GPU kernels have their own tiles."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("cpu_fallback", "cpu_fallback.compiled", *(["gpu_encode.cuda"] if ON_CUDA else [])):
             patch.setattr(import_module(name), "TILE", rows)
@@ -104,7 +104,7 @@ def small_tiles(rows: int) -> Iterator[None]:
 
 
 class OnHost:
-    """A backend on a device, called with host arrays and answering with them, so that one suite serves all."""
+    """A device backend that takes and returns host arrays, so that one suite tests all backends."""
 
     def __init__(self, ops: Ops) -> None:
         self.ops = ops
@@ -139,11 +139,11 @@ class OnHost:
         return self.ops.to_host(value) if hasattr(value, "shape") else value
 
     def gather(self, table: Any, codes: Any, folds: Any, out: Any) -> None:
-        """Gather into an array of the device that lies like the one asked for, as far as there is such a one."""
+        """Gather into a device array with the same memory layout as `out`, as far as the device has that layout."""
         self._written(self.ops.gather, table, codes, folds, out=out)
 
     def gather_numbers(self, table: Any, values: Any, categories: Any, out: Any) -> None:
-        """Do the same by number."""
+        """Do the same for a column of numbers."""
         self._written(self.ops.gather_numbers, table, values, categories, out=out)
 
     def _written(self, operation: Any, *given: Any, out: Any) -> None:

@@ -16,7 +16,7 @@ LEARNED = (
 
 
 def assert_same_bits(found: Any, expected: Any) -> None:
-    """Demand equal shapes and bits of arrays, frames or lists of floats, except that one NaN is as good as another."""
+    """Demand equal shapes and bits of arrays, frames or lists of floats; any two NaN count as equal."""
     found, expected = (np.array(values, dtype=np.float64) for values in (found, expected))
     assert found.shape == expected.shape
     different = (found.view(np.int64) != expected.view(np.int64)) & ~(np.isnan(found) & np.isnan(expected))
@@ -25,16 +25,16 @@ def assert_same_bits(found: Any, expected: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Type, shape and exact values of an array, or of each array in a list."""
+    """Return type, shape and exact values of an array, or of each array in a list."""
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     array = np.asarray(value)
-    # The text of a double has all of its digits, and the sign of a zero.
+    # The text of a double has all its digits, and the sign of a zero.
     return array.dtype, array.shape, repr(array.tolist())
 
 
 def learned(encoder: Any) -> dict[str, Any]:
-    """Fitted attributes of an encoder, to be compared, and the names of its columns."""
+    """Return the fitted attributes of an encoder, for a comparison, and the names of its columns."""
     found = {name: plain(getattr(encoder, name)) for name in LEARNED if hasattr(encoder, name)}
     return found | {"names": encoder.get_feature_names_out().tolist()}
 

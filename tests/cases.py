@@ -11,7 +11,7 @@ import pytest
 
 import gpu_encode as ge
 
-# .ci/long leaves nothing out.
+# .ci/long runs every combination.
 EVERY_COMBINATION = bool(os.environ.get("EVERY_COMBINATION"))
 
 SMOOTHINGS: dict[str, Any] = {
@@ -29,7 +29,7 @@ SMOOTHINGS: dict[str, Any] = {
     "partial-pooling": ge.PartialPooling(),
 }
 
-# Folds with about equal shares of each class: for targets of classes.
+# Folds with about equal shares of each class, for class targets.
 STRATIFIED: dict[str, Any] = {
     "stratified": ge.KFold(3, stratify=True),
     "stratified-contiguous": ge.KFold(3, stratify=True, order="contiguous"),
@@ -38,7 +38,7 @@ STRATIFIED: dict[str, Any] = {
 
 
 def fold_schemes(groups: Any = "shop", time: Any = "day", folds: Any = "fold") -> dict[str, Any]:
-    """Schemes of folds, and of one row each; `groups`, `time` and `folds` name columns of the frame."""
+    """Schemes of folds and leave-one-out; `groups`, `time` and `folds` name columns of the frame."""
     return {
         "greedy": ge.Greedy(),
         "number": 3,
@@ -56,7 +56,7 @@ def fold_schemes(groups: Any = "shop", time: Any = "day", folds: Any = "fold") -
 
 
 def ordered_schemes(time: Any = "day") -> dict[str, Any]:
-    """Schemes in which a row sees the rows before it; `time` names a column of the frame."""
+    """Schemes in which a row uses only the rows before it; `time` names a column of the frame."""
     return {
         "ordered-rows": ge.Ordered(shuffle=False),
         "ordered-rows-burn-in": ge.Ordered(shuffle=False, burn_in=30),
@@ -70,7 +70,7 @@ def ordered_schemes(time: Any = "day") -> dict[str, Any]:
 
 
 def schemes(groups: Any = "shop", time: Any = "day", folds: Any = "fold") -> dict[str, Any]:
-    """All schemes that need nothing but named columns."""
+    """Return all schemes that need only named columns."""
     return fold_schemes(groups, time, folds) | ordered_schemes(time)
 
 
@@ -80,7 +80,7 @@ def some(cases: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def named(cases: dict[str, Any], simulated: tuple[str, ...] | None = None) -> list[Any]:
-    """Parameters for ``pytest.mark.parametrize`` with the names as ids; a GPU's simulator runs those of `simulated`."""
+    """Parameters for ``pytest.mark.parametrize`` with the names as ids; the GPU simulator runs the `simulated` ones."""
     return [
         pytest.param(case, id=name, marks=() if simulated is None or name in simulated else pytest.mark.host)
         for name, case in cases.items()
@@ -88,15 +88,15 @@ def named(cases: dict[str, Any], simulated: tuple[str, ...] | None = None) -> li
 
 
 def pairs(*parameters: Any) -> list[tuple[Any, ...]]:
-    """Give some combinations of parameters, in which each value meets each value of every other one.
+    """Return some combinations of parameters, in which each value meets each value of every other parameter.
 
-    What is wrong with one value, or with two together, is seen in them; EVERY_COMBINATION=1 gives all.
+    They show a fault of one value or of a pair of values; EVERY_COMBINATION=1 gives all combinations.
     """
     everything = list(product(*(range(len(values)) for values in map(list, parameters))))
     values = [list(each) for each in parameters]
     met: set[Any] = set()
     chosen = everything if EVERY_COMBINATION else []
-    # Those first that bring the most together.
+    # The combinations with the most new pairs come first.
     for least in range(0 if EVERY_COMBINATION else len(values) * (len(values) - 1) // 2, 0, -1):
         for numbers in everything:
             new = set(combinations(enumerate(numbers), 2)) - met
@@ -107,7 +107,7 @@ def pairs(*parameters: Any) -> list[tuple[Any, ...]]:
 
 
 def some_of(names: Any, others: Any, every: int = 2) -> list[tuple[Any, Any]]:
-    """Give every second pair of names, so that each meets about half of the others; EVERY_COMBINATION=1 gives all."""
+    """Return every second pair of names, so that each name meets about half of the others; EVERY_COMBINATION=1: all."""
     return [
         (name, other)
         for i, name in enumerate(names)

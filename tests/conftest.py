@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, settings
 from tests.backends import LAUNCHED, ON_CUDA, record_launches
 from tests.cases import EVERY_COMBINATION
 
-# Whoever needs a kernel compiles it: no test waits for another process, or runs beside one.
+# Each test process compiles the kernels that it needs: no test waits for another process, or runs beside one.
 os.environ["GPU_ENCODE_COMPILE"] = "now"
-# The first call of a kernel compiles it, and machines of continuous integration are slow: no deadline means anything.
+# The first call of a kernel compiles it, and CI machines are slow: a deadline for examples would mean nothing.
 SLOW: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
@@ -30,11 +30,11 @@ settings.register_profile("default", derandomize=True, database=None, **SLOW)
 settings.register_profile("long", max_examples=1000, print_blob=True, **SLOW)
 settings.load_profile("default")
 
-# `make sim LONG=1` leaves nothing out of the simulator, whatever it takes.
+# `make sim LONG=1` runs every test in the simulator, however long it takes.
 SIMULATE_ALL = bool(os.environ.get("LONG"))
-# Seconds; 0 is no limit.
+# Seconds; 0 means no limit.
 LONGEST_SIMULATION = int(os.environ.get("LONGEST_SIMULATION", "0" if SIMULATE_ALL else "120"))
-# Compiling every kernel takes minutes and the CUDA wheels: `make ptx` asks for it; and `make rapids` for cuDF.
+# `make ptx` compiles every kernel, which takes minutes and the CUDA wheels; `make rapids` needs cuDF.
 collect_ignore = [folder for folder in ("ptx", "rapids") if not os.environ.get(folder.upper())]
 if "cuda-simulator" in ON_CUDA:
     record_launches()
@@ -49,9 +49,9 @@ def pytest_sessionfinish() -> None:
 
 
 def left_out() -> tuple[str, ...]:
-    """Give the marks of tests that are left out: what takes long and guards what is rare waits for the night.
+    """Return the marks of the tests to skip: long tests of rare faults run only at night.
 
-    A GPU runs all others, its simulator not those that tell it nothing.
+    A GPU runs all other tests; its simulator also skips the tests that show nothing there.
     """
     rare = () if EVERY_COMBINATION else ("nightly",)
     if not ON_CUDA:
@@ -60,7 +60,7 @@ def left_out() -> tuple[str, ...]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs the CUDA backend where none is asked for, and what its simulator need not run."""
+    """Skip tests that need the CUDA backend if none is requested, and tests that the simulator need not run."""
     parted: dict[bool, list[pytest.Item]] = {True: [], False: []}
     for item in items:
         parted[any(map(item.get_closest_marker, left_out()))].append(item)
@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def xp() -> Any:
-    """Give the array library of the device, or of what stands in for it: GPU_ENCODE_SIMULATED_ARRAYS."""
+    """Return the array library of the device, or its stand-in: GPU_ENCODE_SIMULATED_ARRAYS names it."""
     found = import_module("gpu_encode.cuda.runtime").xp
     if found is np:
         pytest.skip("in the simulator, NumPy's arrays are those of the host")
@@ -79,7 +79,7 @@ def xp() -> Any:
 
 @pytest.fixture(autouse=True)
 def _short_in_the_simulator() -> Iterator[None]:
-    """Fail, rather than run for an hour, where a test has more rows than the simulator can walk over."""
+    """Fail, rather than run for an hour, if a test has too many rows for the simulator."""
     if "cuda-simulator" not in ON_CUDA:
         yield
         return

@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 
 def unexpected(estimator: Any, expected_to_fail: dict[str, str] | None = None) -> dict[str, Any]:
-    """Name the checks that end otherwise than expected: those that fail, and those expected to fail that pass."""
+    """Name the checks with an unexpected end: failures, and passes of checks that were expected to fail."""
     results = check_estimator(estimator, expected_failed_checks=expected_to_fail, on_skip=None, on_fail=None)
     assert len(results) > 40
     return {

@@ -85,7 +85,7 @@ class Sums:
 
 @dataclass
 class Level:
-    """What some rows say, all of them together and each category that counts as one."""
+    """Sums of some rows, of all together and of each category that counts as one."""
 
     everything: Sums
     categories: dict[Path, Sums]
@@ -225,7 +225,7 @@ def partial_pooling(own: Sums, level: Level) -> Weights:
 
 
 def blended(prior: float, mean: float, weights: Weights) -> float:
-    """Return what lies between prior and mean, from the end that weighs more."""
+    """Return the value between prior and mean, computed from the end with more weight."""
     own, other = weights
     if other == 0:
         return mean
@@ -289,7 +289,7 @@ class Problem:
     def code(self, path: Path, visible: tuple[int, ...], checkpoint: tuple[int, ...] | None = None) -> float:
         """Return the code of a row with these keys that may look at ``visible``.
 
-        What concerns all categories together (prior, variances, their number) is read from the rows of
+        Values about all categories together (prior, variances, their number) come from the rows of
         ``checkpoint``, if it is given.
         """
         background = visible if checkpoint is None else checkpoint

@@ -14,7 +14,7 @@ KINDS = ("binary", "continuous", "multiclass")
 
 
 def examples(count: int) -> settings:
-    """Draw so many examples where the profile of the run draws a hundred."""
+    """Draw `count` examples where the run's profile draws a hundred."""
     return settings(max_examples=count * settings.default.max_examples // 100)
 
 
@@ -46,7 +46,7 @@ def finite_numbers(largest: float = LARGEST) -> st.SearchStrategy[float]:
 
 
 def numbers(size: int, largest: float = LARGEST) -> st.SearchStrategy[list[float]]:
-    """Draw targets: all alike, few different ones, or any."""
+    """Draw targets: all equal, few distinct values, or any."""
     one = finite_numbers(largest)
     few = st.lists(one, min_size=1, max_size=4).flatmap(
         lambda pool: st.lists(st.sampled_from(pool), min_size=size, max_size=size)
@@ -62,9 +62,9 @@ def labels(size: int, classes: int, each: int = 1) -> st.SearchStrategy[list[int
 
 
 def weights(size: int) -> st.SearchStrategy[list[float] | None]:
-    """Draw no weights, whole ones or fractions; zeros among them, but never nothing else.
+    """Draw no weights, whole weights or fractions; some may be zero, but not all.
 
-    Fractions sum to more than one row, or sample variances are refused.
+    Fractions sum to more than one row, since sample variances are refused otherwise.
     """
     whole = st.lists(st.integers(0, 4).map(float), min_size=size, max_size=size)
     parts = st.one_of(st.sampled_from((0.0, 0.1, 0.5, 1.0, 7.25)), st.floats(0.001, 10))

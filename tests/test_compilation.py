@@ -22,7 +22,7 @@ MANY = ops.LOADING_ROWS[ops.COMPILED]
 
 @pytest.fixture
 def background(monkeypatch, tmp_path):
-    """A process that has asked for nothing yet, with kernels in a folder of its own."""
+    """Make this process one that has not asked for kernels yet, with its own folder of kernels."""
     monkeypatch.setenv("GPU_ENCODE_COMPILE", "background")
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     monkeypatch.setattr(compilation.kernel_folder, "folder", lambda: tmp_path)
@@ -35,7 +35,7 @@ def background(monkeypatch, tmp_path):
 
 @pytest.fixture
 def started(background, monkeypatch):
-    """How often it was asked to compile in the background."""
+    """Return a list of the requests to compile in the background."""
     asked = []
     monkeypatch.setattr(compilation, "start", lambda: asked.append(1))
     monkeypatch.delitem(sys.modules, ops.COMPILED, raising=False)
@@ -47,7 +47,7 @@ def test_numpy_serves_while_nothing_is_compiled(started):
     assert started == []
     assert not ops.compiled_serves(MANY)
     assert started == [1]
-    # Waiting takes less time than NumPy would.
+    # Waiting takes less time than NumPy would take.
     assert ops.compiled_serves(ops.WAITING_ROWS)
     assert started == [1]
 
@@ -91,7 +91,7 @@ def wait_for(condition):
 
 @pytest.fixture
 def noting(background, monkeypatch):
-    """A child that notes its start, its niceness and its settings, and waits for the end of its parent."""
+    """A child process that records its start, niceness and settings, and waits for the end of its parent."""
     noted = background / "noted"
     program = (
         "import os, sys, time; from pathlib import Path; sys.path[:] = sys.argv[2:]\n"
@@ -109,7 +109,7 @@ def test_one_process_compiles_for_all(noting, monkeypatch):
     (child,) = compilation._children.values()
     assert wait_for(lambda: lines(noting) == [f"{child.pid} now True"])
     compilation.start()
-    # Another process, which shares the folder, finds it locked.
+    # Another process with the same folder finds the folder locked.
     monkeypatch.setattr(compilation, "_children", {})
     compilation.start()
     assert compilation._children == {}
@@ -170,7 +170,7 @@ def is_running(process):
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    # One that nobody has waited for is still listed.
+    # A child process that its parent has not waited for is still listed.
     return (
         ") Z " not in (Path("/proc") / str(process) / "stat").read_text() if Path("/proc/self/stat").exists() else True
     )
@@ -178,7 +178,7 @@ def is_running(process):
 
 @pytest.mark.parametrize("program", ["", None, "uwsgi"])
 def test_no_other_program_is_started(program, background, monkeypatch):
-    """One that holds an interpreter in itself is named as what runs, and would start again."""
+    """A program with an embedded interpreter is named as the running program, and would start again."""
     if program:
         (background / program).symlink_to(sys.executable)
         program = str(background / program)
@@ -210,7 +210,7 @@ REAL = np.random.default_rng(5).normal(size=N) * 10.0 ** (np.arange(N) % 9)
     ],
 )
 def test_a_switch_at_any_time_changes_no_bit(encoder, y, monkeypatch):
-    """Every question for a backend, and so every operation and every piece, may be answered in another way."""
+    """Each request for a backend, and so each operation and piece, may get another backend."""
     answers = {"numpy": cycle([False]), "in turns": cycle([True, False]), "in other turns": cycle([False, True, True])}
     pieces, targets = [ROWS[:200], ROWS[200:450], ROWS[450:]], None if y is None else [y[:200], y[200:450], y[450:]]
     found = []

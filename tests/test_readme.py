@@ -29,7 +29,7 @@ def find_blocks(path: Path, language: str) -> list[str]:
 PYTHON = find_blocks(README, "python")
 
 
-# Lets optional packages be as if they were not installed.
+# Makes optional packages appear not installed.
 BLOCKED = """
 import sys
 class Blocked:
@@ -85,7 +85,7 @@ def test_command_lines_run(tmp_path, monkeypatch, capsys) -> None:
     called = [shlex.split(command)[1:] for command in dict.fromkeys(lines)]
     assert len(called) >= 7
     for arguments in called:
-        # A run that was not interrupted leaves nothing to go on from.
+        # A run without interruption leaves nothing to resume.
         shutil.rmtree("encoded", ignore_errors=True)
         Path("orders.model").unlink(missing_ok=True)
         assert main([word for word in arguments if word != "--resume"]) == 0
@@ -111,7 +111,7 @@ def test_files_it_links_to_exist() -> None:
 
 
 def test_lines_that_install_work_from_a_checkout() -> None:
-    """The package is on no index yet."""
+    """The package is not on a package index yet."""
     root = README.parent
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     texts = [

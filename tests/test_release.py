@@ -23,7 +23,7 @@ def read(path):
 
 
 def steps():
-    """Every step of every job of the workflows."""
+    """Return every step of every job of the workflows."""
     return [step for path in WORKFLOWS for job in read(path)["jobs"].values() for step in job["steps"]]
 
 

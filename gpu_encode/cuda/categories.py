@@ -12,7 +12,7 @@ from cpu_fallback.types import written
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, enter_words, number_slots, rank_slots
-from gpu_encode.cuda.indexed import MOST_OFFSETS, CodeSource, Index, codes_by, offset_at, rank_rows
+from gpu_encode.cuda.indexed import MOST_OFFSETS, CodeSource, Index, codes_by, offset_at, rank_rows, subtract_base
 from gpu_encode.cuda.memory import empty, to_device, to_host, wait_for_stream, zeros
 from gpu_encode.cuda.runtime import SIMULATED, cuda, current_device, is_device_array, kernel, launch_rows, xp
 
@@ -62,12 +62,16 @@ def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] |
 
 def ends_of(numbers: Array) -> tuple[int, int]:
     """Give the smallest and the largest of some integers, in one pass; the host waits for them."""
-    # With the sign bit flipped, signed words compare like unsigned ones.
-    flipped = 1 << (8 * numbers.dtype.itemsize - 1) if numbers.dtype.kind == "i" else 0
+    flipped = sign_bit(numbers.dtype)
     ends, words = empty(2 * raw.BLOCKS, np.uint64), words_of(numbers).words
     n_blocks = raw.run_over("measure_range", words, np.uint64(flipped), ends, variant=raw.key_of(words))
     found = to_host(ends[: 2 * n_blocks])
     return int(found[::2].min()) - flipped, int(found[1::2].max()) - flipped
+
+
+def sign_bit(dtype: np.dtype[np.generic]) -> int:
+    """Bit of a word that, if it is flipped, lets signed words compare like unsigned ones; 0 for unsigned types."""
+    return 1 << (8 * dtype.itemsize - 1) if dtype.kind == "i" else 0
 
 
 def base_and_mask(lowest: int, dtype: np.dtype[np.generic]) -> tuple[np.uint64, np.uint64]:
@@ -81,13 +85,6 @@ def mark_categories(words: Array, base: np.uint64, mask: np.uint64, ranks: Array
     """Write the index plus one of each distinct number at its offset."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
         ranks[np.int64(offset_at(words, i, base, mask))] = i + 1
-
-
-@kernel
-def subtract_base(words: Array, base: np.uint64, mask: np.uint64, codes: Array) -> None:
-    """Write the distance of each row's number from the lowest one."""
-    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
-        codes[i] = np.int64(offset_at(words, i, base, mask))
 
 
 def factorize(values: Array, /) -> tuple[Array, Array]:

@@ -72,51 +72,66 @@ def rank_rows(words: Array, base: np.uint64, mask: np.uint64, ranks: Array, code
         codes[i] = rank - 1 if rank else UNKNOWN
 
 
+@kernel
+def subtract_base(words: Array, base: np.uint64, mask: np.uint64, codes: Array) -> None:
+    """Write the distance of each row's number from the lowest one."""
+    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        codes[i] = np.int64(offset_at(words, i, base, mask))
+
+
 class IndexedCodes(UnwrittenCodes):
     """Codes of numbers that are all in a direct index.
 
     Parameters
     ----------
-    words : uint array of the device
-        The numbers, as unsigned words.
-    index : Index
-    span : tuple of int, optional
-        If the offsets that have a number are consecutive: the first of them, and their number; then kernels need no
-        index.
+    numbers : CodeSource
+        The words may be of 8 or 16 bits as well, and need not be contiguous.
+    narrow : CodeSource, optional
+        The same codes, from numbers in as few bytes as they need.
     """
 
-    def __init__(self, words: Array, index: Index, span: tuple[int, int] | None = None) -> None:
-        super().__init__(len(words))
-        self.words, self.index, self.span = words, index, span
+    def __init__(self, numbers: CodeSource, narrow: CodeSource | None = None) -> None:
+        super().__init__(len(numbers.words))
+        self.numbers, self.narrow = numbers, numbers if narrow is None else narrow
 
     def __getitem__(self, chosen: "slice | Array") -> Array:
         if "written" in vars(self):
             return self.written[chosen]
-        return IndexedCodes(xp.ascontiguousarray(self.words[chosen]), self.index).written
+        return IndexedCodes(self.narrow._replace(words=xp.ascontiguousarray(self.narrow.words[chosen]))).written
 
     @cached_property
     def written(self) -> Array:
         """The codes as a device array."""
+        words, base, mask, _, ranks = self.narrow
         codes = empty(len(self), np.int32)
-        launch_rows(rank_rows, len(self), self.words, *self.index, codes)
+        if len(ranks):
+            launch_rows(rank_rows, len(self), words, base, mask, ranks, codes)
+        else:
+            launch_rows(subtract_base, len(self), words, base, mask, codes)
         return codes
 
     @property
     def source(self) -> CodeSource:
         """The source from which kernels read the codes: the array if it has been written, otherwise the index."""
-        base, mask, ranks = self.index
-        first, size = self.span or (0, len(ranks))
-        if "written" in vars(self) or self.words.dtype not in WORDS or size >= MOST_OFFSETS:
-            return source_of(self.written)
-        begin = np.uint64(int(base) + first & int(mask))
-        return CodeSource(self.words, begin, mask, np.uint64(size), ranks if self.span is None else ranks[:0])
+        words, _, _, size, _ = self.numbers
+        as_they_are = words.dtype in WORDS and words.flags.c_contiguous and size < MOST_OFFSETS
+        return self.numbers if as_they_are and "written" not in vars(self) else source_of(self.written)
+
+
+def code_source(words: Array, index: Index, offsets: "range | Array") -> CodeSource:
+    """Say how kernels read codes of numbers that are all in a direct index.
+
+    `offsets` are the offsets that have a number.  Consecutive numbers need no ranks, which may be empty.
+    """
+    base, mask, ranks = index
+    if isinstance(offsets, range):
+        base, ranks = np.uint64(int(base) + offsets.start & int(mask)), ranks[:0]
+    return CodeSource(words, base, mask, np.uint64(len(ranks) or len(offsets)), ranks)
 
 
 def codes_by(words: Array, index: Index, offsets: "range | Array") -> Array:
     """Give unwritten codes of numbers that are all in a direct index; `offsets` are the offsets that have a number."""
-    return cast(
-        Array, IndexedCodes(words, index, (offsets.start, len(offsets)) if isinstance(offsets, range) else None)
-    )
+    return cast(Array, IndexedCodes(code_source(words, index, offsets)))
 
 
 def source_of(codes: "Array | CodeSource") -> CodeSource:
@@ -127,3 +142,10 @@ def source_of(codes: "Array | CodeSource") -> CodeSource:
         return codes.source
     nothing = np.uint64(0)
     return CodeSource(to_device(codes).astype(np.int32, copy=False), nothing, nothing, nothing, empty(0, np.int32))
+
+
+def narrow_source_of(codes: "Array | CodeSource") -> CodeSource:
+    """Say from which numbers, of any number of bytes, the codes of a column follow; codes are numbers themselves."""
+    if isinstance(codes, IndexedCodes) and "written" not in vars(codes):
+        return codes.narrow
+    return source_of(codes)

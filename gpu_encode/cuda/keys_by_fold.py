@@ -13,11 +13,12 @@ from cpu_fallback.cached import cached_property
 from cpu_fallback.compiled.views import Views
 from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule, PopulationMoments
 from gpu_encode.cuda import raw
+from gpu_encode.cuda.columns import VECTOR_BYTES, NarrowCodes, bytes_of, codes_at, room_for, write_codes
 from gpu_encode.cuda.deferred import DeferredCopy
 from gpu_encode.cuda.encodings import Priors
 from gpu_encode.cuda.fallbacks import DOUBTS, leave_to_arrays
 from gpu_encode.cuda.folds import fold_source
-from gpu_encode.cuda.indexed import source_of
+from gpu_encode.cuda.indexed import narrow_source_of
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.ordered_counts import rule_words
 from gpu_encode.cuda.runtime import SIMULATED, blocks_for
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 # Most columns of a key, folds included; bytes of shared memory before a block's table; numbers of a plan for each key:
 # see raw/keys.cuh.
 MOST_COLUMNS, PLAN_BYTES, KEY_NUMBERS = 16, 256, 7
-# The codes of a column begin at a multiple of this number of bytes.
-VECTOR_BYTES = 16
 # Most bytes of counts and encodings of keys that are encoded together; a key that needs more is encoded alone.
 TABLE_BYTES = 1 << 30
 # The most rows of a chunk, so that counts fit 16 bits, and the fewest, so that a block has enough work; and the
@@ -44,56 +43,10 @@ COUNTS_A_ROW, COPIED_WORDS, MOST_COPIES = 0.5, 4096, 32
 THREADS, CELL_THREADS = (raw.THREADS, 32) if SIMULATED else (512, 256)
 
 
-class Column(NamedTuple):
-    """Where the codes of a column begin, the bytes of a code, and the number of different codes."""
-
-    begin: int
-    bytes: int
-    radix: int
-
-
-class NarrowCodes(NamedTuple):
-    """Codes of columns, one after the other, each in as few bytes as it needs.
-
-    Parameters
-    ----------
-    held : uint8 array
-    columns : list of Column
-    n_rows : int
-    """
-
-    held: "Array"
-    columns: Sequence[Column]
-    n_rows: int
-
-
-def bytes_of(size: int) -> int:
-    """Give the number of bytes of a code if there are `size` different codes."""
-    return 1 if size <= 1 << 8 else 2 if size <= 1 << 16 else 4
-
-
-def room_for(sizes: Sequence[int], widths: Sequence[int], n_rows: int) -> NarrowCodes:
-    """Allocate columns of codes; each is padded to whole vectors."""
-    padded = -(-n_rows // VECTOR_BYTES) * VECTOR_BYTES
-    begins = [0, *accumulate(width * padded for width in widths)]
-    columns = [Column(*each) for each in zip(begins, widths, sizes, strict=False)]
-    return NarrowCodes(empty(begins[-1], np.uint8), columns, n_rows)
-
-
-def codes_at(codes: NarrowCodes, number: int) -> "Array":
-    """Give the codes of a column."""
-    begin, width, _ = codes.columns[number]
-    found: Array = codes.held[begin : begin + width * codes.n_rows].view(f"u{width}")
-    return found
-
-
 def narrow_codes(columns: "Sequence[Codes]", sizes: Sequence[int], /) -> NarrowCodes:
     """Give codes of columns as `encode_keys_by_fold` reads them; see `gpu_encode.seam.ops.FusedOps`."""
     codes = room_for(sizes, [*map(bytes_of, sizes)], len(columns[0]))
-    for number, (column, size) in enumerate(zip(columns, sizes, strict=True)):
-        out = codes_at(codes, number)
-        blocks, variant = blocks_for(len(out), 4 * raw.THREADS, raw.BLOCKS), {"NARROW": raw.TYPES[out.itemsize]}
-        raw.run("narrow_codes", blocks, raw.THREADS, source_of(column), size - 1, out, variant=variant)
+    write_codes([*map(narrow_source_of, columns)], codes)
     return codes
 
 

@@ -1,8 +1,9 @@
 """StatisticEncoder: categories become statistics of the target, or of other columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, Self
 
 from gpu_encode import schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
@@ -94,7 +95,12 @@ class StatisticEncoder(SchemeEncoder):
         columns of X, each row sees all rows, itself included.  Order statistics take `LeaveOneOut` and schemes with
         folds, but not `Ordered`; "seconds_since_last" also takes ``Ordered(time=)`` of its own column.
     ddof : {0, 1}, default=1
-        "var", "std" and "sem" divide by N - ddof.  If this is not above 0, they are NaN, as in pandas.
+        "var", "std" and "sem" divide by N - ddof.  If this is not above 0, they are not defined.
+    undefined : {"nan", "prior"} or float, default="nan"
+        What replaces a statistic that is not defined although rows are visible: with ddof=1 "var", "std" and "sem" of
+        one row and "skew" of two, and NaN that a function gives.  "nan": NaN, as in pandas.  "prior": the statistic of
+        all visible rows, as cuML has it for "var".  A number also replaces the prior of unknown categories if it is
+        not defined itself.  "seconds_since_last", and values of text and dates, are left as they are.
     target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
         The kind of y.  For labels, "count", "sum", "mean", "var", "std", "sem" and functions are computed from columns
         of 0 and 1: with two labels, one column for the label that sorts last; with more, one for each label.  All other
@@ -184,6 +190,10 @@ class StatisticEncoder(SchemeEncoder):
     values: Sequence[Column] | None = None
     cv: CrossFitting | ByKey[CrossFitting] = "auto"
     ddof: int = 1
+    undefined: Literal["nan", "prior"] | float = "nan"
+    parameters_before: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {**SchemeEncoder.parameters_before, "undefined": "nan"}
+    )
     target_type: TargetType | Sequence[TargetType] = "continuous"
     shuffle: bool = True
     random_state: Seed = 0
@@ -199,7 +209,7 @@ class StatisticEncoder(SchemeEncoder):
         # Statistics of columns of X cannot leak y, so all rows may see each other by default.
         return Parameters.of(
             self,
-            Summaries(asked.statistics, self.ddof, of_columns, asked.pairs),
+            Summaries(asked.statistics, self.ddof, of_columns, asked.pairs, undefined=self.undefined),
             target_type=None if of_columns else self.target_type,
             columns=asked.columns,
             values=asked.values,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from cpu_fallback.types import UNKNOWN, Array, Rows, UnwrittenCodes, written
-from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap, locate, map_columns
+from gpu_encode.fitting.columns import FEWEST_ON, ColumnMap, locate, map_columns
 from gpu_encode.fitting.model import TargetInfo, refuse_missing
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -180,7 +180,10 @@ class TrainingRows:
 
     def columns_of(self, entries: Sequence[KeySpec], join_later: bool) -> ColumnMap:
         """Give the columns of the table, which keep the codes that several keys need."""
-        return self.columns or map_columns(self.frame, self.inputs.numbered).remember(entries, join_later)
+        if self.columns is not None:
+            return self.columns
+        columns = map_columns(self.frame, self.inputs.numbered).remember(entries, join_later)
+        return columns.number_together(entries) if join_later and device_of(self.ops) == "cuda" else columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -598,7 +601,7 @@ def read_categories(
         together = None
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
-    later = len(entries) >= FEWEST_TOGETHER and (not sums_alone or device_of(ops) == "cpu")
+    later = len(entries) >= FEWEST_ON[device_of(ops)] and (not of_all or device_of(ops) == "cpu")
     columns, read = rows.columns_of(entries, later), []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing

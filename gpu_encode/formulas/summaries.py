@@ -1,8 +1,10 @@
 """The statistics of `StatisticEncoder`: some follow from sums, others from sorted values."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,7 @@ from gpu_encode.seam.ops import Ops, holding
 from gpu_encode.sums.moments import Moments, Needs
 from gpu_encode.sums.targets import LABELLED
 from gpu_encode.words.annotations import Column, Key
-from gpu_encode.words.errors.parameters import check_option
+from gpu_encode.words.errors.parameters import check_number, check_option
 from gpu_encode.words.errors.tables import NO_NUMBERS
 from gpu_encode.words.errors.values import RowError
 
@@ -63,7 +65,11 @@ class Summaries(Statistic):
         Number of the key, if there are `pairs`.
     summed : list, optional
         All statistics that are computed from the sums of the target, if other keys have other statistics.
+    undefined : {"nan", "prior"} or float, default="nan"
+        What replaces a statistic of visible rows that is not defined, such as the variance of one row.
     """
+
+    parameters_before = MappingProxyType({"undefined": "nan"})
 
     statistics: Any = ("mean",)
     ddof: int = 1
@@ -71,6 +77,7 @@ class Summaries(Statistic):
     pairs: Any = None
     entry: int | None = None
     summed: Any = None
+    undefined: Any = "nan"
 
     def of_key(self, number: int) -> "Summaries":
         """Give the statistics of one key."""
@@ -82,7 +89,7 @@ class Summaries(Statistic):
             return self
         summed = union_of([per_target[number] for per_target in self.pairs])
         statistics = summed if self.entry is None else self.pairs[self.entry][number]
-        return Summaries(statistics, self.ddof, self.of_columns, summed=summed)
+        return Summaries(statistics, self.ddof, self.of_columns, summed=summed, undefined=self.undefined)
 
     @property
     def first_target(self) -> int:
@@ -176,6 +183,10 @@ class Summaries(Statistic):
             if statistics or self.pairs is None:
                 check_statistics(statistics)
         check_option(OWNER, "ddof", self.ddof, (0, 1))
+        if isinstance(self.undefined, str):
+            check_option(OWNER, "undefined", self.undefined, ("nan", "prior"))
+        else:
+            check_number(OWNER, "undefined", self.undefined, low=-math.inf)
 
     def suffixes(self) -> list[str]:
         """Name the statistics."""
@@ -187,19 +198,25 @@ class Summaries(Statistic):
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
         """Give the range of each statistic."""
-        return [
+        ranges = [
             (f"the statistic {name_of(statistic)!r}", *range_of(statistic, least, largest))
             for statistic in self.statistics
         ]
+        if not isinstance(self.undefined, str):
+            ranges.append((f"undefined={self.undefined!r}", float(self.undefined), float(self.undefined)))
+        return ranges
 
     def find_prior(self, total: Moments) -> Floats:
         """Give the statistics of all visible rows."""
-        columns = [self._of_everything(statistic, total) for statistic in self.statistics]
+        columns = [self._replace(statistic, self._of_everything(statistic, total)) for statistic in self.statistics]
         return side_by_side(columns) if columns else total.mean[..., :0]
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give the statistics of the visible rows of each category."""
-        columns = [self._compute(statistic, visible) for statistic in self.statistics]
+        columns = [
+            self._replace(statistic, self._compute(statistic, visible), prior[..., number :: len(self.statistics)])
+            for number, statistic in enumerate(self.statistics)
+        ]
         return side_by_side(columns) if columns else visible.mean[..., :0]
 
     def encode_in_order(
@@ -214,9 +231,16 @@ class Summaries(Statistic):
                 # No row has an unseen category, so an unseen category has no values.
                 priors.append(ops.to_device(np.zeros_like(prior) if statistic == "nunique" else prior)[..., None])
             else:
-                columns.append(self._compute(statistic, visible))
-                priors.append(self._of_everything(statistic, total))
+                priors.append(self._replace(statistic, self._of_everything(statistic, total)))
+                columns.append(self._replace(statistic, self._compute(statistic, visible), priors[-1]))
         return side_by_side(columns), side_by_side(priors)
+
+    def _replace(self, statistic: Any, values: Floats, prior: Floats | None = None) -> Floats:
+        """Replace numbers of visible rows that are not defined; without a prior, the numbers are the prior."""
+        if self.undefined == "nan" or statistic == SECONDS_SINCE_LAST:
+            return values
+        instead = prior if self.undefined == "prior" else float(self.undefined)
+        return values if instead is None else np.where(np.isnan(values), instead, values)
 
     def _of_everything(self, statistic: "str | Callable[..., Any]", total: Moments) -> Floats:
         """Compute one statistic of all visible rows; counts and sums are 0, since no row has an unseen category."""

@@ -416,6 +416,9 @@ class DeviceOps(Ops, Protocol):
     def index_numbers(self, values: Array, /) -> tuple[Array, Array]:
         """Give what `factorize` gives for whole numbers; the codes may be `UnwrittenCodes`."""
 
+    def index_columns(self, columns: Sequence[Array], /) -> Sequence[tuple[Array, Array] | None]:
+        """Do as `index_numbers` for each of some columns of equal length; None for a column whose range is long."""
+
     def leading_eigenvectors(
         self, matrix: Any, squared: bool, wanted: int, start: Array, tol: float, /
     ) -> tuple[Array, Array] | None:

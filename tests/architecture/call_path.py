@@ -28,14 +28,14 @@ N_ROWS = 1_000
 
 
 def functions_of(call: Callable[[], Any]) -> set[CodeType]:
-    """Give the project's functions that a call runs, in all threads that it starts; it runs once before, unobserved."""
+    """Return the project's functions that a call runs, in all its threads; an unrecorded call runs before."""
     seen: set[CodeType] = set()
 
     def observe(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
             seen.add(frame.f_code)
 
-    # The backend of a small table, whatever this process has loaded before.
+    # The backend that a small table gets, whatever this process has loaded before.
     with use_backend("numpy"):
         call()
         before = sys.getprofile()
@@ -50,12 +50,12 @@ def functions_of(call: Callable[[], Any]) -> set[CodeType]:
 
 
 def is_function(code: CodeType) -> bool:
-    """Tell the code of functions, lambdas and comprehensions from that of modules and classes."""
+    """Whether code belongs to a function, lambda or comprehension, and not to a module or class."""
     return bool(code.co_flags & CO_OPTIMIZED)
 
 
 def file_of(code: CodeType) -> str | None:
-    """Give the path of the code's file in the checkout; None for files that are not the project's own."""
+    """Return the path of the code's file in the checkout; None for files outside of the project."""
     path = Path(code.co_filename)
     if not path.is_relative_to(ROOT):
         return None
@@ -73,7 +73,7 @@ def rows() -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
 
 
 def calls(folder: Path) -> dict[str, Callable[[], Any]]:
-    """Give the calls to look at, by name; files are read from and written to the folder."""
+    """Return the calls to examine, by name; they read and write files in the folder."""
     frame, y = rows()
     source = folder / "rows.parquet"
     frame.assign(sold=y).to_parquet(source)
@@ -89,7 +89,7 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
 
 
 def table(with_files: bool) -> str:
-    """Write a line for each call, and its files if they are asked for."""
+    """Write a line for each call, and its files on request."""
     lines = [f"{'call':20}{'files':>8}{'functions':>12}{'lines':>8}"]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

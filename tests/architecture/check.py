@@ -22,10 +22,10 @@ import gpu_encode
 from cpu_fallback.kernel_sources import IMPORTED, RENAMED
 from tests.architecture.imports import ROOT, modules
 
-# Seconds of each of two processes, with those of their start.
+# Seconds that each of the two processes may run, including its start.
 SECONDS = float(os.environ.get("CHECK_SECONDS", "45"))
 MOST_FILES = 24
-# What a test of the library takes, and who has none of its own name: laws hold the core.
+# Test folders of each folder of the library.  Some have no test folder of their own name: the laws test the core.
 ROOMS = {
     "cpu_fallback": ("cpu_fallback", "exact", "rows", "laws"),
     "cuda": ("cuda",),
@@ -37,11 +37,11 @@ ROOMS = {
     "sums": ("laws", "exact"),
     "words": ("encoders", "family"),
 }
-# They read every module, and take a second.
+# These tests read every module, and take a second.
 OF_ALL_MODULES = tuple(f"tests/architecture/test_{name}.py" for name in ("sizes", "messages", "loops", "storage"))
-# They have an environment of their own, or take minutes: `make rapids` and `make ptx`.
+# These tests have their own environment, or take minutes: `make rapids` and `make ptx`.
 ELSEWHERE = ("tests/rapids/", "tests/ptx/")
-# A module, or a public name, that is written in full.
+# A module or a public name, written in full.
 NAMED = re.compile(r"\b(?:gpu_encode|cpu_fallback|tests)(?:\.\w+)+")
 HOMES = {f"gpu_encode.{name}": f"gpu_encode.{home}" for name, home in gpu_encode._HOME.items()}
 
@@ -51,34 +51,34 @@ _left: dict[str, int] = {}
 
 @cache
 def test_files() -> list[str]:
-    """Give the paths of all files of tests, and of what they share."""
+    """Return the paths of all test files, and of the helper modules that they share."""
     return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py"))
 
 
 def module_of(path: str) -> str:
-    """Give the module that a file is, or that it lies beside."""
+    """Return the module of a file; a file that is not Python belongs to the package of its folder."""
     parts = Path(path).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" or not path.endswith(".py") else parts)
 
 
 @cache
 def needed_by(path: Path) -> frozenset[str]:
-    """Give the modules that a file names: in imports, as texts, and by the public names of the package.
+    """Return the modules that a file names: in imports, in strings, and by the package's public names.
 
-    Read off the text, which takes a tenth of the time of a syntax tree.
+    Searches the text, which takes a tenth of the time of a syntax tree.
     """
     text = path.read_text()
     found = set(NAMED.findall(text))
     for source, names in IMPORTED.findall(text):
         found.update((source, *(f"{source}.{name}" for name, _ in RENAMED.findall(names))))
     found.update(HOMES[name] for name in found & HOMES.keys())
-    # Everybody imports the package, which loads nothing by itself.
+    # Every module imports the package, which loads nothing by itself.
     return frozenset(found - {"gpu_encode"})
 
 
 @cache
 def distances(module: str) -> dict[str, int]:
-    """Count the imports between a module and all that need it, files of tests among them."""
+    """Count the imports between a module and all modules that need it, test files among them."""
     needed = {name: needed_by(path) for name, path in modules().items()}
     needed |= {module_of(path): needed_by(ROOT / path) for path in test_files()}
     found, reached, distance = {}, {module}, 0
@@ -90,7 +90,7 @@ def distances(module: str) -> dict[str, int]:
 
 
 def rooms_of(path: str) -> list[str]:
-    """Give the folders of tests of a file's room, the nearest first."""
+    """Return the folders of tests for a changed file, the nearest first."""
     parts = Path(path).parts
     parts = parts[1:-1] if parts[0] == "gpu_encode" and len(parts) > 2 else parts[:1]
     nested = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
@@ -98,7 +98,7 @@ def rooms_of(path: str) -> list[str]:
 
 
 def nearness(test: str, changed: str) -> tuple[int, ...] | None:
-    """Say how near a file of tests is to a changed file, the nearest the least; None where it cannot tell a change."""
+    """Return how near a test file is to a changed file (small: near); None if the test cannot show a fault of it."""
     size, of_library = (ROOT / test).stat().st_size, changed.startswith(("gpu_encode", "cpu_fallback"))
     if test == changed or (of_library and changed.endswith(".py") and test in OF_ALL_MODULES):
         return 0, size
@@ -116,7 +116,7 @@ def nearness(test: str, changed: str) -> tuple[int, ...] | None:
 
 
 def tests_of(changed: Iterable[str]) -> list[str]:
-    """Give the files of tests that a change of some files can break, the nearest first."""
+    """Return the test files that a change of some files can break, the nearest first."""
     found = {}
     for test in test_files():
         if Path(test).name.startswith("test_") and not test.startswith(ELSEWHERE):
@@ -126,13 +126,13 @@ def tests_of(changed: Iterable[str]) -> list[str]:
 
 
 def git(*arguments: str) -> list[str]:
-    """Give the lines that git answers."""
+    """Return the output lines of a git command."""
     done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
 
 def changed_since(commit: str | None) -> list[str]:
-    """Give the files that differ from a commit, or from where the branch left `main`, and that are there."""
+    """Return the existing files that differ from a commit, or from the point where the branch left `main`."""
     if not commit:
         known = git("for-each-ref", "--format=%(refname)", "refs/heads/main")
         commit = git("merge-base", "HEAD", known[0])[0] if known else "HEAD"
@@ -141,7 +141,7 @@ def changed_since(commit: str | None) -> list[str]:
 
 
 def pytest_runtest_protocol(item: Any) -> bool | None:
-    """Leave a test out where time is over."""
+    """Skip a test when time is over."""
     if time.monotonic() - BEGAN < SECONDS:
         return None
     path = item.location[0]
@@ -150,20 +150,20 @@ def pytest_runtest_protocol(item: Any) -> bool | None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Name what was left out."""
+    """Name the files whose tests were skipped for lack of time."""
     for path, number in _left.items():
         terminalreporter.write_line(f"left to continuous integration: {number} tests of {path}")
 
 
 def run(tests: list[str]) -> int:
-    """Run files of tests in two processes; give whether some failed."""
+    """Run test files in two processes; return 1 if a test failed, otherwise 0."""
     options = ["-q", "--no-header", "-p", "no:xdist", "-p", "tests.architecture.check", "-m", "not slow and not long"]
     shares = [share for share in (tests[::2], tests[1::2]) if share]
     command = [sys.executable, "-m", "pytest", *options]
     running = [subprocess.Popen([*command, *share], cwd=ROOT, stdout=subprocess.PIPE, text=True) for share in shares]
     for process in running:
         sys.stdout.write(process.communicate()[0])
-    # 5: no test was left by the marks.
+    # Exit code 5: the marks left no test to run.
     return int(any(process.returncode not in (0, 5) for process in running))
 
 

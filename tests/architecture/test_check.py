@@ -20,10 +20,10 @@ FILES = "gpu_encode/scale/files"
             ["tests/scale/files/test_publishing.py", "tests/scale/files/test_stores.py"],
         ),
         ("cpu_fallback/compiled/sums.py", ["tests/cpu_fallback/test_sums.py"]),
-        # Named by a text, as what is loaded when it is needed is.
+        # A string names the module, as for modules that are loaded only when they are needed.
         ("cpu_fallback/compiled/__init__.py", ["tests/cpu_fallback/test_protocol.py"]),
         ("gpu_encode/schemes/orders.py", ["tests/laws/test_orders.py", "tests/laws/test_no_leak.py"]),
-        # By its public name.
+        # The public name stands for the module.
         ("gpu_encode/encoders/one_hot.py", ["tests/family/test_one_hot.py"]),
         ("docs/family.md", ["tests/guides/test_family.py"]),
         ("pyproject.toml", ["tests/test_release.py"]),

@@ -2,7 +2,7 @@
 
 from tests.architecture.imports import imports_of, modules, within
 
-# The modules of each circle, and why it stays.
+# The modules of each import cycle, and why it stays.
 REASONS = {
     ("cpu_fallback.row_numbers", "cpu_fallback.types"): "rows are numbered by folds, whose numbers are arrays of rows",
     ("gpu_encode.seam.devices", "gpu_encode.seam.ops"): "a device is that of a backend, and a backend is chosen by it",
@@ -26,7 +26,7 @@ REASONS = {
 
 
 def reached(graph: dict[str, set[str]], start: str) -> set[str]:
-    """Give all modules that a module needs, its own name among them where there is a circle."""
+    """Return all modules that a module needs; in an import cycle its own name is among them."""
     found, waiting = set(), [start]
     while waiting:
         new = graph[waiting.pop()] - found
@@ -36,9 +36,9 @@ def reached(graph: dict[str, set[str]], start: str) -> set[str]:
 
 
 def circles() -> list[tuple[str, ...]]:
-    """Give the modules of each circle of imports, in order."""
+    """Return the modules of each import cycle, in order."""
     ours = set(modules())
-    # A package is loaded before its modules, which it imports: that is no detour.
+    # A package is loaded before the modules that it imports: that is no detour.
     graph = {
         module: {
             each.module

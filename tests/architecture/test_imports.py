@@ -7,23 +7,23 @@ from graphlib import TopologicalSorter
 
 from tests.architecture.imports import PACKAGES, ROOT, imports_of, modules, within
 
-# From the ground floor up: a folder or module may import those above its line here, and itself.
+# From the lowest layer up: a folder or module may import itself and the entries above its line here.
 # The core, the lowest first, ...
 CORE = ("words", "seam", "cuda", "tables", "sums", "formulas", "schemes", "fitting", "storage", "encoders")
 # ... guests, which import the core and never one another, ...
 GUESTS = ("methods", "scale", "serve", "study")
-# ... and what lies above all: calls that need every kernel, addresses of guests, and the command line, a door to all.
+# ... and the highest layer: calls that need every kernel, addresses of guests, and the command line.
 DOORS = ("warm_up", "accel", "engines", "export", "parts", "plots", "cli", "__main__")
 LAYERS = (*CORE, *GUESTS, *DOORS)
 RANK = {f"gpu_encode.{name}": rank for rank, name in enumerate(LAYERS)}
 OURS = sorted(modules())
 
-# Which modules may import a library, at whatever time.
+# The modules that may import a library, when they are loaded or later.
 HOMES = {
     "numba": ("cpu_fallback.compiled", "gpu_encode.cuda.runtime"),
     "llvmlite": ("cpu_fallback.compiled",),
     "cupy": ("gpu_encode.cuda.runtime",),
-    # Categories that are intervals or periods are shown as its objects; Dask shuffles its frames.
+    # Categories that are intervals or periods are shown as pandas objects; Dask shuffles pandas frames.
     "pandas": (
         "gpu_encode.tables.frames",
         "gpu_encode.cli",
@@ -56,14 +56,14 @@ HOMES = {
     "onnx": ("gpu_encode.serve.export",),
     "skl2onnx": ("gpu_encode.serve.export.onnx_pipelines",),
     "rich": ("gpu_encode.cli", "gpu_encode.words.progress"),
-    # Numba pickles machine code, and Dask all that its tasks are given; models are never pickled.
+    # Numba pickles machine code, and Dask everything that its tasks get; models are never pickled.
     "pickle": ("cpu_fallback.compiled.kernel_files", "gpu_encode.scale.dask.exchange"),
 }
 HEAVY = ("numba", "cupy", "cudf", "dask", "distributed", "pandas", "polars", "pyarrow", "narwhals", "sklearn", "scipy")
 
 
 def unit(module):
-    """Give the module, or the package, that a module of gpu_encode belongs to."""
+    """Return the module or package that a module of gpu_encode belongs to."""
     return ".".join(module.split(".")[:2])
 
 
@@ -84,7 +84,7 @@ def test_imports_go_down_and_guests_never_import_one_another():
 
 
 def importers(library, of=PACKAGES, without=(), times=(True, False)):
-    """Give the modules of some packages, but for others, that import a library, at once or when it is needed."""
+    """Return the modules of `of`, except those of `without`, that import a library, at once or when they need it."""
     outside = [name for name in OURS if within(name, *of) and not within(name, *without)]
     uses = {name: [each for each in imports_of(name) if within(each.module, library)] for name in outside}
     return [name for name, imports in uses.items() if any(each.at_once in times for each in imports)]
@@ -99,21 +99,21 @@ def test_the_numpy_backend_does_not_know_the_compiled_one():
 
 
 def test_the_backend_is_reached_through_the_seam_alone():
-    # The ground floor: types that cross the seam, exact numbers in tables, formulas as backends know them, properties.
+    # The lowest layer: types that cross the seam, exact numbers in tables, formulas as backends know them, properties.
     names = ("types", "cached", "row_numbers", "exact", "elementary", "fused_rules", "decay")
     ground = {f"cpu_fallback.{name}" for name in names}
     allowed = {
         "gpu_encode.seam.ops": {"cpu_fallback.memory"},
-        # Where kernels lie, and whether they do, is known without loading them.
+        # The folder of compiled kernels, and whether it exists, is known without loading them.
         "gpu_encode.seam.compilation": {"cpu_fallback.kernel_folder"},
         "gpu_encode.warm_up": {"cpu_fallback.kernel_folder"},
-        # Free memory is given back where there is a limit of it.
+        # Free memory is returned to the system if there is a memory limit.
         "gpu_encode.scale.files.memory": {"cpu_fallback.memory_pool"},
-        # All numbers that users set in the environment are read alike.
+        # All numbers in environment variables are read in the same way.
         "gpu_encode.scale.files.formats": {"cpu_fallback.settings"},
     }
     for module in OURS:
-        # The backends are twins: the one on a GPU uses scalars of the compiled one as they are.
+        # The GPU backend uses scalar functions of the compiled backend as they are.
         if within(module, "gpu_encode") and not within(module, "gpu_encode.cuda"):
             reached = {each.module for each in imports_of(module) if within(each.module, "cpu_fallback")}
             assert reached <= ground | allowed.get(module, set()), module
@@ -137,7 +137,7 @@ def test_no_module_imports_itself_by_a_detour():
         module: {each.module for each in imports_of(module) if each.at_once and each.module in modules()} - {module}
         for module in OURS
     }
-    # A package is loaded before its modules, which it imports: that is no detour.
+    # A package is loaded before the modules that it imports: that is no detour.
     for module, needed in graph.items():
         graph[module] = {each for each in needed if not within(module, each)}
     assert list(TopologicalSorter(graph).static_order())
@@ -156,7 +156,7 @@ def test_heavy_libraries_are_imported_where_they_are_used():
 
 
 def loaded_by(code):
-    """Run Python code in a fresh interpreter; give the heavy libraries that it loaded."""
+    """Run Python code in a fresh interpreter; return the heavy libraries that it loaded."""
     program = f"{code}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True

@@ -6,7 +6,7 @@ import pytest
 
 from tests.architecture.imports import modules, tree, within
 
-# A category, a key, or a comparison of strings, is so much arithmetic that the way to its numbers does not matter.
+# Loops over categories, keys or strings do so much arithmetic per step that computing an index costs little.
 OF_CATEGORIES = {
     "blending",
     "conjunction_scores",
@@ -22,7 +22,7 @@ KERNELS = "cpu_fallback.compiled"
 
 
 def begins_anywhere(loop: ast.For) -> bool:
-    """Whether a loop is over a range of rows of which the compiler does not know that it begins at zero or above."""
+    """Whether a loop runs over a range of rows whose start, for all the compiler knows, may be negative."""
     call = loop.iter
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
         return False
@@ -30,7 +30,7 @@ def begins_anywhere(loop: ast.For) -> bool:
 
 
 def signed_places(parsed: ast.Module) -> list[int]:
-    """Lines on which a number that may be negative is a place: a row of a loop, or one counted from a beginning."""
+    """Return the lines where a possibly negative number is an index: a row of a loop, or one counted from a start."""
     loops = [each for each in ast.walk(parsed) if isinstance(each, ast.For) and isinstance(each.target, ast.Name)]
     rows = [(loop, {loop.target.id}) for loop in loops if begins_anywhere(loop)]
     found = set()
@@ -41,7 +41,7 @@ def signed_places(parsed: ast.Module) -> list[int]:
 
 
 def _summands(place: ast.expr) -> list[ast.Name]:
-    """Names that are added up to a place."""
+    """Return the names that an index adds up."""
     if isinstance(place, ast.Name):
         return [place]
     if isinstance(place, ast.Tuple):

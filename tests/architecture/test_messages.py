@@ -16,7 +16,7 @@ FUNCTIONS = {
 
 
 def uses():
-    """Give the modules that use each function of a home of messages."""
+    """Return the modules that use each function of a module of messages."""
     using = {name: set() for name in FUNCTIONS}
     for module, parsed in TREES.items():
         for node in ast.walk(parsed):

@@ -64,7 +64,7 @@ def test_every_parameter_is_documented():
 
 
 def signatures(name):
-    """Give the constructor or the function, and of what is fitted the methods, each with what tells of it."""
+    """Return the function, or the constructor and an estimator's methods, each with the text that describes it."""
     found = getattr(gpu_encode, name)
     if not inspect.isclass(found):
         return {name: (found, found.__doc__)}
@@ -79,7 +79,7 @@ def signatures(name):
 
 
 def members_of(annotation):
-    """Give a type, and all that it is made of; NumPy's own types, and kinds of data, may be of whatever they like."""
+    """Yield a type and its parts; NumPy's own types and `type[...]` are not taken apart."""
     yield annotation
     origin = typing.get_origin(annotation)
     if origin is not type and not getattr(origin, "__module__", "").startswith("numpy"):
@@ -89,7 +89,7 @@ def members_of(annotation):
 
 
 def untold(parameter, told):
-    """Say what a parameter's type leaves open of what is told of it; nothing where it says all."""
+    """Return what a parameter's type lacks compared with its description; nothing if it lacks nothing."""
     if parameter.annotation is parameter.empty:
         return "no type"
     members = list(members_of(parameter.annotation))
@@ -114,7 +114,7 @@ def test_parameters_are_a_superset_of_scikit_learns():
     ours = inspect.signature(TargetEncoder.__init__).parameters
     theirs = inspect.signature(Theirs.__init__).parameters
     assert list(ours)[: len(theirs)] == list(theirs)
-    # These two are deprecated there, and not here.
+    # These two are deprecated in scikit-learn, and not here.
     defaults = {name: parameter.default for name, parameter in theirs.items()} | {"shuffle": True, "random_state": 0}
     for name, parameter in ours.items():
         if name in theirs:
@@ -168,7 +168,7 @@ def test_threads_may_be_the_first_to_use_names():
 
 
 def test_one_thread_at_a_time_loads_a_name():
-    """Modules that two threads begin to import in different orders may be found half done, now and then."""
+    """Two threads that import modules in different orders may find a module half loaded, now and then."""
     found = []
     thread = threading.Thread(target=lambda: found.append(gpu_encode.KFold))
     with gpu_encode.LOADING:

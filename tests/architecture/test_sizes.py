@@ -10,12 +10,12 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def lines_without_docstrings(function, docstrings):
-    """Count the lines of a function from `def` on, but for those in docstrings."""
+    """Count the lines of a function from `def` on, without its docstrings."""
     return len(set(range(function.lineno, function.end_lineno + 1)) - docstrings)
 
 
 def long_functions(parsed):
-    """Give the names of the functions that are longer than they may be."""
+    """Return the names of the functions that are too long."""
     functions = [node for node in ast.walk(parsed) if isinstance(node, FUNCTIONS)]
     long = [each for each in functions if each.end_lineno - each.lineno >= LINES_OF_A_FUNCTION]
     docstrings = docstring_lines(parsed) if long else set()

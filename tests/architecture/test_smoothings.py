@@ -26,11 +26,11 @@ def test_kernels_in_cuda_number_the_formulas_alike():
     assert re.search(r"enum \{ (PLAIN.*?) \}", source).group(1).split(", ") == KINDS
 
 
-# A plain mean is what is left, and m-estimates have kernels of their own.
+# The plain mean is the remaining case, and m-estimates have their own kernels.
 @pytest.mark.parametrize("kind", KINDS[2:])
 @pytest.mark.parametrize("file", ["closed_forms.py", "raw/smoothing.cuh"])
 def test_a_gpu_has_each_formula(file, kind):
-    # It takes the plain mean for a number that it does not know.
+    # For an unknown number the kernel takes the plain mean.
     assert re.search(rf"\b{kind}\b", (ROOT / "gpu_encode/cuda" / file).read_text())
 
 

@@ -15,5 +15,5 @@ def test_every_encoder_can_be_saved():
 
 
 def test_what_a_file_may_name_is_said_here():
-    # The library finds them among its subclasses: a class that gets a subclass of its own would drop out.
+    # The library finds these classes as subclasses without subclasses: a class that gets a subclass would drop out.
     assert sorted(CLASSES) == sorted(f"{SCHEMES} {SMOOTHINGS} {STATISTICS} {HIERARCHIES}".split())

@@ -8,7 +8,7 @@ import pytest
 from gpu_encode.seam.ops import Ops
 from tests.backends import BACKENDS, backend
 
-# Passes that the CPU alone has: a GPU's backend leaves them to array expressions.
+# Passes that only the CPU backends have: the GPU backend uses array expressions instead.
 if os.environ.get("OPS_BACKENDS", "").startswith("cuda"):
     HOST_ONLY = ("blending", "rounding", "row_encodings", "sorting", "strings")
     collect_ignore = [f"test_{name}.py" for name in HOST_ONLY]
@@ -16,7 +16,7 @@ AS_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Run as plain Python, the kernels wrap around 2**64 on purpose, of which NumPy warns.
+    # Run as plain Python, the kernels wrap around at 2**64 on purpose, and NumPy warns of it.
     for item in items if AS_PYTHON else []:
         item.add_marker(pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"))
 

@@ -17,7 +17,7 @@ SMALLEST, LARGEST = 5e-324, 1e308
 REALS = (0.0, -0.0, 1.0, -1.0, 0.1, -1 / 3, SMALLEST, -SMALLEST, 2.5e-310, LARGEST, -LARGEST, 2.0**53 + 2, 1e-17)
 WHOLES = (0, 1, -1, 7, 2**31, -(2**32), 2**53 + 1, 2**63 - 1, -(2**63))
 
-# Categories by number: of small ranges, of none, and at the ends of their types.
+# Categories that are numbers: in small ranges, without a range, and at the ends of their types.
 NUMBERS = {
     "from zero": np.arange(N_CATEGORIES),
     "a run": np.arange(5, 12),
@@ -39,7 +39,7 @@ def read_only(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None
 
 
 def digits(value: Exact, window: Window) -> list[int]:
-    """Signed digits of a number in a window that holds it."""
+    """Return the signed digits of a number; the window must be wide enough for it."""
     if window.whole:
         assert value.denominator == 1
         return [int(value)]
@@ -68,7 +68,7 @@ def label(rows: Rows, row: int) -> int:
 
 
 def bit_range(values: list[Exact]) -> tuple[int, int]:
-    """Binary places [low, high) that the numbers touch."""
+    """Return the range [low, high) of the bits that the numbers use."""
     touched = []
     for value in values:
         if value:
@@ -81,7 +81,7 @@ def bit_range(values: list[Exact]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows, a layout that holds them, and the number of their classes."""
+    """Rows, a layout wide enough for them, and the number of their classes."""
 
     rows: Rows
     layout: Layout
@@ -89,7 +89,7 @@ class Drawn:
 
 
 def sum_rows(drawn: Drawn, folds: Any, n_folds: int = 1) -> np.ndarray[Any, Any]:
-    """Digits of all rows, added up cell by cell."""
+    """Add up the digits of all rows in each cell."""
     rows, layout = drawn.rows, drawn.layout
     sums = np.zeros((N_CATEGORIES + 2, n_folds, drawn.n_classes, layout.width), np.int64)
     for row in range(len(rows)):
@@ -99,7 +99,7 @@ def sum_rows(drawn: Drawn, folds: Any, n_folds: int = 1) -> np.ndarray[Any, Any]
 
 
 def carried(sums: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:
-    """The same sums in one form: all digits of a window but the highest are in [0, 2**32)."""
+    """Return the sums with carried digits: all digits of a window but the highest are in [0, 2**32)."""
     sums = sums.copy()
     for window, _, columns in layout.measures():
         for column in range(columns.start, columns.start + window.width - 1):
@@ -137,13 +137,13 @@ def weights(draw: st.DrawFn, size: int) -> np.ndarray[Any, Any] | None:
 
 
 def factors(rows: Rows, row: int, power: int) -> list[Exact]:
-    """Numbers whose product is the term of a row."""
+    """Return the numbers whose product is the term of a row."""
     weight = [] if rows.weight is None else [Fraction(rows.weight[row].item())]
     return weight + ([Fraction(rows.target[row].item())] * power if power else [])
 
 
 def term(rows: Rows, row: int, power: int) -> Exact:
-    """weight * target**power of a row, exactly."""
+    """Return weight * target**power of a row, exactly."""
     return prod(factors(rows, row, power), start=Fraction(1))
 
 
@@ -159,14 +159,14 @@ def may_be_whole(rows: Rows, power: int) -> bool:
 
 
 def digit_window(rows: Rows, power: int, below: int = 0, above: int = 0) -> Window:
-    """Digits that hold every row's term, with some to spare."""
+    """Return a window for the term of every row, with some digits to spare."""
     low, high = bit_range(terms(rows, power))
     low = low // 32 - below
     return Window(low, max((high - 1) // 32 - low + 1, 1) + above, whole=False)
 
 
 def narrowest(rows: Rows, highest: int) -> Drawn:
-    """Rows of one class with whole numbers wherever these may be."""
+    """Return rows of one class, with sums in one int64 wherever that is allowed."""
     windows = [Window() if may_be_whole(rows, power) else digit_window(rows, power) for power in range(highest + 1)]
     return Drawn(frozen(rows), Layout(*windows), 1)
 
@@ -180,7 +180,7 @@ WHOLE_PRODUCTS = [
 
 @st.composite
 def windows(draw: st.DrawFn, rows: Rows, power: int) -> Window:
-    """Draw a window that holds every row's term; one int64 if that holds their sum."""
+    """Draw a window for the term of every row: one int64 if it can hold their sum."""
     whole = may_be_whole(rows, power)
     if whole and (draw(st.booleans()) or (power == 0 and rows.weight is None)):
         return Window()
@@ -203,7 +203,7 @@ def drawn(draw: st.DrawFn, largest: int = 12) -> Drawn:
 
 
 def many(size: int, seed: int, kind: str) -> Drawn:
-    """Rows enough for several blocks of a kernel, with a layout that holds them."""
+    """Return enough rows for several blocks of a kernel, with a layout wide enough for them."""
     random = np.random.default_rng(seed)
     codes = random.integers(-2, N_CATEGORIES, size).astype(np.int32)
     if kind == "classes":

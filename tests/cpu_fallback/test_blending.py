@@ -53,7 +53,7 @@ def number_of_threads(request):
 
 
 def cells_of(kind, n_lines, seed, largest=6):
-    """Sums that rows could have: many empty cells, some with one row, squares that go with the sums."""
+    """Return possible sums of rows: many empty cells, some cells with one row, and squares that fit the sums."""
     draw = np.random.default_rng(seed)
     layout, n_classes, _ = LAYOUTS[kind]
     accumulators = np.zeros((n_lines, N_FOLDS, n_classes, layout.width), np.int64)
@@ -115,7 +115,7 @@ def test_tables_are_those_of_the_array_expressions(kind, visibility, smoothing, 
 @pytest.mark.parametrize("largest", [1 << 22, 1 << 24, 1 << 26, 1 << 28])
 @pytest.mark.parametrize("kind", ["binary", "three classes"])
 def test_estimates_of_many_rows(kind, largest, smoothing, monkeypatch):
-    # Products of the counts of a category and of all are on both sides of what floats hold.
+    # Products of the counts of a category and of all rows are on both sides of the largest float.
     for visibility in (VISIBILITIES["others"], None):
         statistics = statistics_of(kind, cells_of(kind, 40, 3, largest))
         check_one_pass(monkeypatch, SeenSums(statistics, visibility, EncodingRule(smoothing), compiled))
@@ -123,7 +123,7 @@ def test_estimates_of_many_rows(kind, largest, smoothing, monkeypatch):
 
 @pytest.mark.parametrize("prior", [4294967291.0, -4294967291.0, -1.0])
 def test_estimates_beside_a_prior_that_no_mean_of_labels_is(prior, monkeypatch):
-    # Of which products with m do not fit a float.
+    # Products of these counts with m do not fit a float.
     statistics = statistics_of("binary", cells_of("binary", 200, 4, 100))
     check_one_pass(monkeypatch, SeenSums(statistics, None, EncodingRule(MEstimate(10 + 2**-20), prior=prior), compiled))
 

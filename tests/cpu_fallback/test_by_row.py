@@ -13,7 +13,7 @@ from tests.strategies import examples
 
 
 def before_each_row(drawn, ties):
-    """What each row's category held before the row, or before the row's tie."""
+    """Return the sums of each row's category before the row, or before the rows of the same time."""
     rows, layout = drawn.rows, drawn.layout
     out, running = np.zeros((len(rows), drawn.n_classes, layout.width), np.int64), {}
     for row, code in enumerate(rows.codes.tolist()):
@@ -36,7 +36,7 @@ def all_but_each_row(drawn, accumulators):
 
 
 def chain_chunks(ops, drawn, ties, cuts):
-    """Ordered sums of chunks that pass their carry on, and the carry at the end."""
+    """Return the ordered sums of chunks that pass their carry on, and the carry at the end."""
     edges = [0, *sorted(cuts), len(drawn.rows)]
     carry = Carry.empty(definitions.N_CATEGORIES, drawn.n_classes, drawn.layout.width, ties is not None)
     parts = [

@@ -15,7 +15,7 @@ DTYPES = (np.int64, np.uint64, np.float64, np.int8, np.uint8, np.int32, np.float
 
 @st.composite
 def values(draw, dtypes=DTYPES):
-    """Numbers of any type, from few or from anywhere."""
+    """Draw numbers of any type, from a few values or from the whole range."""
     dtype = np.dtype(draw(st.sampled_from(dtypes)))
     if dtype.kind == "f":
         entries = st.sampled_from(

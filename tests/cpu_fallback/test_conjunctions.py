@@ -25,7 +25,7 @@ def threads(request):
 
 
 def sums_by_definition(code, n_codes, information):
-    """Sums of h and of h * z by fold and code, 0 where no two folds have weight; how many codes have rows."""
+    """Return sums of h and of h * z by fold and code (0 unless two folds have weight), and how many codes have rows."""
     own = np.zeros((5, n_codes, 2), np.int64)
     known = code >= 0
     weight = np.ones(N, np.int64) if information is None else information
@@ -39,7 +39,7 @@ def sums_by_definition(code, n_codes, information):
 @pytest.mark.parametrize("sizes", [(7, 9), (40, 1), (200, 300), (300, 500)])
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_sums_are_those_of_joined_codes(sizes, information, is_sparse):
-    """Where places are few and where they are many, and where few of them have rows."""
+    """Return cases with few and with many cells, and with few cells that have rows."""
     left, right = (RNG.integers(-1, size, N).astype(np.int32) for size in sizes)
     if is_sparse:
         right = np.minimum(right, left % max(sizes[1] // 4, 1)).astype(np.int32)
@@ -60,7 +60,7 @@ def test_sums_are_those_of_joined_codes(sizes, information, is_sparse):
 @pytest.mark.parametrize("information", [None, RNG.integers(1, 1 << 22, N)], ids=["none", "weights"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32])
 def test_scores_of_many_are_those_of_each(information, dtype):
-    """Where some codes stand for no category, whatever column has them, and where few cells have rows."""
+    """Return cases in which any column has codes without a category, and few cells have rows."""
     sizes, absent = [5, 7, 9, 40, 3], [-1, -1, 8, 0, 2]
     columns = [FOLDS, *(RNG.integers(0, size, N) for size in sizes[1:])]
     columns[2] = np.minimum(columns[2], columns[1] % 4 + 5)

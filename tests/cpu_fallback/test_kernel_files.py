@@ -117,5 +117,5 @@ def test_processes_that_start_together_share_what_they_compile(tmp_path):
     totals = [str(np.arange(5).astype(kind).sum()) for kind in types]
     assert said() == [[total, "0"] for total in totals]
     assert said() == [[total, "1"] for total in totals]
-    # Numba's own files have an index: were there any, it would no longer ask `KernelFiles`.
+    # Numba's own files have an index: with such a file, Numba would not ask `KernelFiles`.
     assert {path.suffix for path in tmp_path.rglob("kernels.total-*")} == {".nbc"}

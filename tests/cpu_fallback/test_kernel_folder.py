@@ -20,7 +20,7 @@ def forget():
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch):
-    """Let each test find out anew, and whoever comes after it."""
+    """Forget the folder before and after each test."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     forget()
     yield
@@ -36,7 +36,7 @@ def test_a_folder_that_is_named_is_taken_alone(tmp_path, monkeypatch):
 
 def test_else_beside_the_sources_or_in_the_users_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    # Not those of this checkout, beside which all kernels may lie.
+    # Not the sources of this checkout: beside them all kernels may already lie.
     monkeypatch.setattr(kernel_folder, "SOURCES", tmp_path / "package")
     beside, in_cache = kernel_folder.folders()
     assert beside == kernel_folder.SOURCES / "compiled" / "__pycache__"
@@ -96,7 +96,7 @@ def test_sources_are_told_apart_by_what_they_hold(tmp_path, monkeypatch):
     source, stamps = tmp_path / "sums.py", []
     for text, seconds in (("a = 1", 1.5), ("a = 1", 1.0), ("a = 2", 1.0)):
         source.write_text(text)
-        # An image that is sent to another machine loses what is less than a second.
+        # A container image loses fractions of a second when it is sent to another machine.
         os.utime(source, (seconds, seconds))
         forget()
         stamps.append(kernel_folder.sources_stamp())

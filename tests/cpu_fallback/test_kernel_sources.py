@@ -7,7 +7,7 @@ import pytest
 from cpu_fallback import kernel_folder, kernel_sources
 from tests.architecture.imports import is_type_checking, modules, tree, within
 
-# What is read on the way to a stamp; each test has it read anew.
+# Functions with a cache on the way to a stamp; each test clears it.
 CACHED = [getattr(kernel_sources, name) for name in ("stamp_of", "source_of", "file_of", "named_by", "sources_stamp")]
 FILES = {
     "__init__.py": "",
@@ -132,7 +132,7 @@ def test_a_constant_that_a_function_computes_counts_with_the_function(package):
 
 
 def test_what_compiles_a_kernel_counts_where_the_kernel_does_not_name_it(package):
-    """As where a definition of the NumPy backend is compiled as it is."""
+    """As for a definition of the NumPy backend that is compiled as it is."""
     number = "cpu_fallback.settings", "number"
     old, path = kernel_sources.stamp_of(*number), package / "compiled" / "border.py"
     path.write_text(path.read_text().replace("OPTIONS = {}", "OPTIONS = {1: 2}"))
@@ -144,7 +144,7 @@ WITH_KERNELS = [name for name in sorted(modules()) if within(name, "cpu_fallback
 
 
 def without_docstrings(statement):
-    """Give a statement as text that layout and what is said of it do not change."""
+    """Return a statement as text, without layout, comments and docstrings."""
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
@@ -152,7 +152,7 @@ def without_docstrings(statement):
 
 
 def of_no_kernel(statement):
-    """Say whether a statement is an import, a check of types or the module's docstring."""
+    """Whether a statement is an import, a check of types or the module's docstring."""
     said = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.Import | ast.ImportFrom) or is_type_checking(statement) or said
 
@@ -172,7 +172,7 @@ def test_statements_and_imports_are_those_of_the_syntax_tree():
 
 
 def imports_at_run_time(node):
-    """Give the imports of a module, inside functions too, but for those of types."""
+    """Return the imports of a module, inside functions too, without the imports of types."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
@@ -202,7 +202,7 @@ def test_real_kernels_are_made_of_what_they_call_elsewhere():
 
 
 def test_what_only_python_uses_is_in_few_kernels():
-    """What reads settings from the environment stands in a module that most others import in the end."""
+    """Most other modules import the module that reads settings from the environment."""
     of_python = ("cpu_fallback.settings", "number_from_environment")
     reaching = [
         f"{module}.{name}"

@@ -72,7 +72,7 @@ def test_a_block_is_not_given_to_an_array_of_less_than_half(pool):
     arrays = [memory.empty(times * LARGE, np.uint8) for times in (1, 2, 3)]
     where = [address(array) for array in arrays]
     arrays.clear()
-    # The smallest that fits; what is far too large stays for others.
+    # The smallest block that fits is taken; a block that is far too large stays for other arrays.
     result = [memory.empty(LARGE, np.uint8) for _ in range(3)]
     assert [address(array) for array in result[:2]] == where[:2]
     assert address(result[2]) != where[2]
@@ -168,14 +168,14 @@ def test_memory_may_come_back_at_any_line(pool, monkeypatch):
 
 
 def run_python(script, **settings):
-    """Run a script in a process of its own."""
+    """Run a script in a separate process."""
     call, environment = [sys.executable, "-c", script], os.environ | settings
     return subprocess.run(call, env=environment, capture_output=True, timeout=60, check=False)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
 def test_an_interrupt_at_any_line_leaves_a_pool_that_works():
-    # In a process of its own: Python says of every interrupt in a `__del__` that it was ignored.
+    # In a separate process: for every interrupt in a `__del__`, Python reports that it was ignored.
     script = """
 import signal, numpy as np
 from cpu_fallback import memory

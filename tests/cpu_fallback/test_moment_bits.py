@@ -24,7 +24,7 @@ def bits(array):
 
 
 def normalize(moments):
-    """Mantissa and exponent of fraction * 2**exponent, however the power was shared out between them."""
+    """Return mantissa and exponent of fraction * 2**exponent; the power may be in either factor."""
     mantissa, exponent = np.frexp(moments.fraction)
     return mantissa, np.where(mantissa == 0, 0, exponent + moments.exponent)
 
@@ -65,7 +65,7 @@ def draw(random, widest):
     return accumulators * (random.random(shape) < random.choice([0.2, 0.6, 1.0])), layout, first
 
 
-# Up to eight digits stay with the thread of a GPU, and in a few words of the CPU.
+# A GPU thread keeps up to eight digits in registers, and the CPU in a few words.
 @pytest.mark.parametrize(("widest", "seed"), [*product([8], range(12)), *product([20], range(2))])
 def test_windows_of_any_width(ops, widest, seed):
     random = np.random.default_rng([widest, seed])
@@ -75,7 +75,7 @@ def test_windows_of_any_width(ops, widest, seed):
 
 @OVERFLOWING
 def test_the_widest_sums(ops):
-    """Weights and targets of every magnitude that float64 has."""
+    """Draw weights and targets of every magnitude of float64."""
     layout = Layout(Window(-34, 67, False), Window(-68, 133, False), Window(-101, 199, False))
     random = np.random.default_rng(0)
     accumulators = random.integers(-(2**40), 2**40, (2, 1, layout.width))
@@ -83,7 +83,7 @@ def test_the_widest_sums(ops):
     check(ops, accumulators, layout)
 
 
-# Far below and above what float64 holds, and every step across its edges.
+# Exponents far below and above the range of float64, and every step across its ends.
 @OVERFLOWING
 @pytest.mark.parametrize("low", [-200, -100, -37, -36, -35, -34, -33, -32, -31, 29, 30, 31, 32, 33, 100, 200])
 def test_means_that_vanish_overflow_or_lose_bits(ops, low):
@@ -94,13 +94,13 @@ def test_means_that_vanish_overflow_or_lose_bits(ops, low):
     accumulators[2:, :, 0] = [[1], [2], [3], [-4], [8], [0]]
     accumulators[4:, :, 1:4] = [[MASK, 1, 0]], [[1 << 31, 0, 0]], [[3 << 30, 1, 0]], [[1, 1 << 31, 0]]
     check(ops, accumulators, layout)
-    # As far as a quotient of digits can be from one.
+    # The quotients of digits that are farthest from one.
     accumulators[:, :, 0] = 2**62 + 1
     check(ops, accumulators, layout)
 
 
 def test_means_below_the_normal_numbers_are_rounded_once(ops):
-    """2**-1075 and a little: half-way to the smallest number once the little is lost."""
+    """Return 2**-1075 and a little more: without the little it is half-way to the smallest float."""
     layout = Layout(Window(), Window(-34, 3, False))
     accumulators = [[[2**52, little, 0, 2]] for little in (0, 2**15, -(2**15))]
     assert check(ops, accumulators, layout, 0, False).mean.tolist() == [[0.0], [5e-324], [0.0]]
@@ -123,7 +123,7 @@ def digits_of(number, width):
 
 @pytest.mark.parametrize("size", range(54, 100, 5))
 def test_ties_round_to_even_unless_anything_lies_below(ops, size):
-    """Mantissas of 53 bits and one more, at every distance from the ends of digits, and less or more far below."""
+    """Draw mantissas of 54 bits at every distance from the ends of digits, with or without a remainder far below."""
     numbers = [
         sign * ((mantissa << (shift + size)) + less)
         for shift in (0, 33, 64, 97, 150)
@@ -149,7 +149,7 @@ def test_the_lowest_word_of_a_deviation_decides_a_tie(ops, square, last):
 
 @pytest.mark.parametrize("more", [0, 1, -1])
 def test_one_row_has_no_deviation_but_for_what_its_square_has_more(ops, more):
-    # Number and square are a float and a pair of floats; what is added to the square lies below both of these.
+    # Number and square are a float and a pair of floats; the addition to the square lies below the last bits of both.
     number = (1 << 84) + (1 << 32)
     layout = Layout(Window(), Window(-3, 4, False), Window(-6, 8, False))
     cells = [[[1, *digits_of(number, 4), *digits_of(number * number + more, 8)]]]
@@ -182,7 +182,7 @@ def test_whole_sums_at_their_edges(ops):
     edges = np.array([*SMALL_WHOLES, *LARGE_WHOLES])
     grid = np.array(np.meshgrid(edges, edges, [0, 5, 2**31, -(2**31), 2**63 - 1, 1 - 2**63])).reshape(3, -1)
     check(ops, grid.T[:, None], layout)
-    # One window is not whole: its kernel takes the others' sums all the same.
+    # One window is not whole: its kernel also handles the sums of the others.
     check(ops, grid.T[:, None], Layout(Window(), Window(1, 1, False), Window()))
     check(ops, grid.T[:, None], Layout(Window(), Window(), Window(-1, 1, False)))
     check(ops, grid.T[:, :, None], Layout(), 1)

@@ -19,24 +19,24 @@ def functions_of(protocol):
 
 
 OPERATIONS = functions_of(Ops)
-# What a backend has beside the operations: fused passes or None, and of a GPU arrays and text that lie there.
+# Members of a backend beside the operations: fused passes or None, and for a GPU its arrays and text.
 BESIDE = {
     "cpu_fallback": [],
     "cpu_fallback/compiled": ["fused"],
     "gpu_encode/cuda": [*functions_of(DeviceOps), "fused", "strings"],
 }
-# The third is read off its source: importing it would load libraries that not every machine has.
+# The third backend's names are read from its source: importing it would load libraries that not every machine has.
 PACKAGES = {name: ROOT / name for name in ("cpu_fallback", "cpu_fallback/compiled", "gpu_encode/cuda")}
 
 
 def homes(package, file="__init__.py"):
-    """Module that each public name of a backend comes from, or each of its fused passes."""
+    """Return the module of each public name of a backend, or of each of its fused passes."""
     tree = ast.parse((PACKAGES[package] / file).read_text())
     return {alias.name: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 
 
 def parameters(package, name, file="__init__.py"):
-    """Names of the parameters of a function as they are written, those by position alone apart."""
+    """Return the names of a function's parameters as the source has them: the positional-only ones, and the others."""
     path = ROOT / (homes(package, file)[name].replace(".", "/") + ".py")
     functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
     arguments = next(node for node in functions if node.name == name).args
@@ -62,7 +62,7 @@ def test_signatures_are_those_of_the_protocol(package, name):
 @pytest.mark.parametrize("name", [*OPERATIONS, *ATTRIBUTES])
 def test_an_operation_lives_in_files_of_one_name(name):
     modules = [homes(package)[name] for package in ("cpu_fallback/compiled", "gpu_encode/cuda")]
-    # A backend may take the definition as it is.
+    # A backend may use the NumPy definition as it is.
     rewritten = {module.rsplit(".", 1)[-1] for module in modules if module != homes("cpu_fallback")[name]}
     assert len(rewritten) <= 1
 

@@ -25,7 +25,7 @@ def digits_of(number: Fraction, low: int, width: int) -> list[int]:
 
 @st.composite
 def near_middles(draw):
-    """A count, and a total that is the count times a float, or the middle of two, but for a last digit far below."""
+    """Draw a count, and a total: the count times a float or times the middle of two, but for a last digit far below."""
     count = draw(st.integers(1, 9) | st.integers(1, 2**31) | st.sampled_from([2**53 + 1, 2**70 + 3, 3 * 2**90 + 1]))
     mantissa = draw(st.integers(2**52, 2**53 - 1) | st.sampled_from([2**52, 2**53 - 1]) | st.integers(0, 5))
     quarters = draw(st.sampled_from([-2, -1, 0, 1, 2]))
@@ -37,7 +37,7 @@ def near_middles(draw):
 
 @st.composite
 def sums_of_floats(draw):
-    """A few floats that may cancel, and their number."""
+    """Draw a few floats that may cancel, and their number."""
     values = draw(
         st.lists(
             st.floats(allow_nan=False, allow_infinity=False, width=draw(st.sampled_from([32, 64]))),
@@ -96,7 +96,7 @@ def test_whole_sums_are_rounded_once(ops):
 
 
 def test_ties_of_short_sums_take_no_digits(monkeypatch):
-    """Half of all means of two floats lie in the middle of two others: they must not be slow."""
+    """Half of all means of two floats lie half-way between two other floats: they must not be slow."""
     random = np.random.default_rng(1)
     values = random.standard_normal((4, 1000))
     monkeypatch.setattr("cpu_fallback.exact.settle", None)

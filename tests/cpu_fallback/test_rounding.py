@@ -25,7 +25,7 @@ def check_pair(module: Any, digits: np.ndarray[Any, Any], low: int) -> None:
     number = Limbs(digits[None], low)
     sign, magnitude = number.magnitude()
     high, lower, exponent = split(magnitude, sign, low)
-    # Up to four digits are added up instead, to the same numbers at another power.
+    # Up to four digits are added up first: the same number at another power.
     added = number.pair
     assert np.ldexp(added[0], added[2]) == np.ldexp(high, exponent)
     assert np.ldexp(added[1], added[2]) == np.ldexp(lower, exponent)
@@ -51,7 +51,7 @@ def test_ties_are_rounded_to_even_unless_anything_lies_below(moments_module, wid
 
 
 def test_squares_carry_through_every_word():
-    # The sum of the middle products is all ones before the carry from below comes in.
+    # The sum of the middle products is all ones before the carry from below is added.
     square_words = import_module("cpu_fallback.compiled.rounding").square_words
     pairs = [(0x3C7288307311D8A3, 0xB69C07F9BA9625A3), (0x623238ACC324C985, 0xB8B393AD1DD2CC8F), (2**63 - 1, 2**64 - 1)]
     for high, low in pairs:

@@ -27,7 +27,7 @@ N_CATEGORIES = 6
 SMOOTHINGS = {
     "none": NoSmoothing(),
     "m-estimate": MEstimate(0.7),
-    # Every one of these is decided by its digits.
+    # The digits decide every one of these encodings.
     "tiny m": MEstimate(1e-100),
     "sigmoid": Sigmoid(3.0, 2.0),
     "bayes": EmpiricalBayes(),
@@ -44,7 +44,7 @@ ORDERS = ("random", "rows", "times", "ties", "one time", "late ties", "one tie")
 
 @dataclass(frozen=True)
 class OnlyKey:
-    """All that a task asks of a key."""
+    """All parameters of one key in a task."""
 
     n_categories: int = N_CATEGORIES
     levels: list[Any] = field(default_factory=list)
@@ -94,7 +94,7 @@ def order_of(kind, size):
 
 
 def window_of(window, size, burn_in):
-    """Plan in which rows see those of at most `window` before; numbers of times that have no rows are left out."""
+    """Return a plan in which rows see the rows of at most `window` times before; times without rows have no number."""
     drawn = np.random.default_rng(window + size).integers(0, max(size // 3, 1), size) ** 2 // 40
     times, codes = np.unique(drawn, return_inverse=True)
     firsts = np.searchsorted(times, times - window)
@@ -128,7 +128,7 @@ def ops(request):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    """Let tiles, and the room for priors, end often."""
+    """Make tiles and the memory for priors small, so that they end often."""
     ordered = import_module("cpu_fallback.compiled.ordered_encodings")
     monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_digits"), "MOST_SEGMENTS", 37)
     for name in ("TILE", "LEAST_TILE"):

@@ -9,7 +9,7 @@ from cpu_fallback.compiled import string_pieces, strings, threads
 from cpu_fallback.compiled.string_order import Picked, order_of
 from tests.strategies import examples
 
-# Lengths around those at which words and pieces end, and bytes that tell signed from unsigned and short from padded.
+# Lengths around the ends of words and pieces; bytes that tell signed from unsigned and short strings from padded ones.
 BYTES = st.sampled_from([0, 1, 97, 127, 128, 255])
 SOME = st.lists(BYTES, max_size=3).map(bytes)
 TEXTS = st.builds(
@@ -18,7 +18,7 @@ TEXTS = st.builds(
 
 
 def part(values, dtype=np.int64, before=0, behind=b""):
-    """Strings of a list, behind others and with a number of null rows before them that were sliced off."""
+    """Return strings as an Arrow slice: other strings and `nulls` null rows before them are cut off."""
     held = [b"xyz"] * before + [b"null" if value is None else value for value in values]
     offsets = np.cumsum([0, *map(len, held)]).astype(dtype)[before:]
     bits = np.array([0] * before + [value is not None for value in values])
@@ -27,7 +27,7 @@ def part(values, dtype=np.int64, before=0, behind=b""):
 
 
 def pieces_of(values):
-    """Sixteen bytes of each string, zeros behind those that are shorter."""
+    """Return sixteen bytes of each string; shorter strings are filled with zeros."""
     return np.frombuffer(b"".join(value[:16].ljust(16, b"\0") for value in values), np.uint64)
 
 
@@ -80,7 +80,7 @@ def test_strings_are_found_or_unknown(known, rows):
 
 
 def many(random, n_rows, n_distinct, longest):
-    """Strings of many lengths, most of which have much in common."""
+    """Draw strings of many lengths, most of them with much in common."""
     lengths = random.integers(0, longest + 1, n_distinct)
     held = [b"http://" * (number % 3) + random.bytes(length) for number, length in enumerate(lengths)]
     return [None if place % 97 == 5 else held[place] for place in random.integers(0, n_distinct, n_rows)]
@@ -120,7 +120,7 @@ def test_short_strings_of_one_hash_are_told_apart(n_threads):
 
 
 def test_long_strings_of_one_hash_are_told_apart(n_threads):
-    # The hash takes eight bytes at a time by (word ^ bytes) * odd, so bytes that undo the first difference are found.
+    # The hash takes eight bytes at a time by (word ^ bytes) * odd, so some bytes undo the first difference.
     golden, every = int(string_pieces.GOLDEN), (1 << 64) - 1
 
     def after(word, piece):
@@ -140,7 +140,7 @@ def test_long_strings_of_one_hash_are_told_apart(n_threads):
     check([[first, second, first, second] * 400])
     codes = strings.lookup_strings([part([second, first, tail])], strings.prepare(part([first])))
     assert codes.tolist() == [-2, 0, -2]
-    # Known strings keep their places, though the second of the two is told apart later than those beside it.
+    # Known strings keep their numbers, though the second of the two is distinguished later than its neighbours.
     names = [first, *(b"a%04d" % i for i in range(511)), second, *(b"z%04d" % i for i in range(100))]
     assert strings.lookup_strings([part(names)], strings.prepare(part(names))).tolist() == list(range(len(names)))
 
@@ -178,7 +178,7 @@ def test_order_of_what_others_begin_with(n_bytes):
 def test_nothing_is_read_behind_the_end(n_bytes):
     held = bytes(range(1, n_bytes + 1))
     words = strings.words_of(np.frombuffer(held, np.uint8))
-    # As plain Python, which checks its indices.
+    # Run as plain Python, which checks indices.
     word_at = getattr(string_pieces.word_at, "py_func", string_pieces.word_at)
     for start in range(n_bytes + 1):
         for length in range(-8, n_bytes - start + 1):

@@ -67,7 +67,7 @@ def test_numbers_are_summed_as_their_codes_are(ops, name, kind, monkeypatch):
     monkeypatch.setattr(sums, "NUMBERS_PER_ROW", 100.0)
     drawn, choice = definitions.many(600, 5, kind), np.random.default_rng(5).choice
     numbers = choice(definitions.NUMBERS[name], 600)
-    # One that is seldom, and not where a sample looks.
+    # A number that is rare, and not in a sampled row.
     numbers[np.flatnonzero(numbers == definitions.NUMBERS[name][1])[1:]] = definitions.NUMBERS[name][0]
     found = ops.accumulate_numbers(drawn.rows.with_codes(numbers), drawn.n_classes, drawn.layout)
     accumulators, distinct, codes = found
@@ -122,7 +122,7 @@ def test_views_with_strides_are_read_as_they_are(ops):
 
 
 def summed_ranges(factors):
-    """Positions that a product may touch: those of its factors, added up."""
+    """Return the bits that a product may use: the sums of its factors' bits."""
     ranges = [definitions.bit_range([factor]) for factor in factors]
     return sum(low for low, _ in ranges), sum(high for _, high in ranges)
 

@@ -81,7 +81,7 @@ def test_threads_work_in_a_forked_child():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        # Without a new pool the child would wait for threads that only its parent has.
+        # Without a new pool the child would wait for threads that exist only in its parent.
         signal.alarm(20)
         threads.run(lambda _: None, 3)
         os._exit(0)

@@ -18,13 +18,13 @@ from tests.exact.fractions_of import nearest
 from tests.strategies import examples
 
 MANTISSAS = st.integers(2**52, 2**53 - 1) | st.sampled_from([2**52, 2**52 + 1, 2**53 - 1])
-# m and what is left of n + m have few bits, or as many as a float.
+# m and the rounding error of n + m have few bits, or as many as a float.
 WEIGHTS = st.sampled_from([0.5, 1.0, 2.0, 3.0, 10.0, 12.75, 0.1, 10 + 2.0**-40]) | st.floats(1e-3, 1e3)
 COUNTS = st.integers(1, 2000) | st.integers(1, 2**31 - 1) | st.sampled_from([1, 2, 6, 2**20, 2**31 - 1])
 
 
 def split(number):
-    """The float next to a fraction, and the one next to the rest; and whether both are the number."""
+    """Return the float nearest to a fraction, the float nearest to the remainder, and whether their sum is exact."""
     high = float(number)
     lower = float(number - Fraction(high))
     return high, marked(lower, True), Fraction(high) + Fraction(lower) == number and is_all(lower)
@@ -36,7 +36,7 @@ def exact(total, total_rest, count, count_rest, m, prior, prior_rest):
 
 
 def assert_decided(given, must=True):
-    """What is decided is right; `must` says that it has to be."""
+    """Demand that decided estimates are right; with `must`, that the estimate is decided."""
     expected = nearest(exact(*given))
     for found, doubtful in (decide_estimate(*given), rounded_estimate(*given)):
         assert doubtful or (found == expected and np.signbit(found) == np.signbit(expected + 0.0))
@@ -45,7 +45,7 @@ def assert_decided(given, must=True):
 
 @st.composite
 def beside_middles(draw):
-    """S, n and m * mu whose estimate is the middle of two floats, or differs from it by a last bit or a far one."""
+    """Draw S, n and m * mu; the estimate is the middle of two floats, or differs from it by a bit near or far below."""
     count, m = draw(COUNTS), Fraction(draw(st.sampled_from([0.5, 1.0, 2.0, 3.0, 10.0, 12.75])))
     middle = Fraction(2 * draw(MANTISSAS) + 1, 2) * Fraction(2) ** draw(st.integers(-60, 10))
     total = draw(st.integers(-(2**31), 2**31) | st.integers(-9, 9) | st.just(0))
@@ -92,7 +92,7 @@ def test_counts_with_any_prior(count, share, m, mu):
 
 @pytest.mark.parametrize("mu", [0.3, -0.3, 0.1 + 2.0**-54, -0.5])
 def test_what_sum_and_prior_leave_of_each_other(mu):
-    """A sum that cancels with the prior, but for the prior's last bits or for nothing."""
+    """Draw a sum that cancels the prior, completely or but for the prior's last bits."""
     for m in (10.0, 7.0, 0.5):
         high, rest = weigh_prior(mu, 0.0, m)
         for total in (-high, -high + 1.0, nextafter(-high, inf), -high * (1 + 2.0**-20)):
@@ -118,7 +118,7 @@ def test_sums_of_reals_and_weights(values, mu, m, weighted):
 def test_the_sign_of_a_sum(numbers, cancel, beside):
     numbers = [number if number == 0 or abs(number) > 2.0**-700 else 0.0 for number in numbers]
     if cancel:
-        # One takes away what another adds, up to a last bit.
+        # One number subtracts what another adds, up to a last bit.
         numbers[2:] = [-numbers[0], beside * 2.0**-700]
     sign, found = sign_of_sum(*numbers)
     total = sum(map(Fraction, numbers), Fraction())
@@ -185,7 +185,7 @@ def test_means_as_priors_are_exact_where_they_are_floats(total, number):
 
 
 def estimate_all(own, count, m, high, rest, values):
-    """Write the estimates of counts; gives how many were in doubt, and how many still are."""
+    """Write the estimates of counts; return how many were in doubt, and how many still are."""
     doubts, left = 0, 0
     for i in range(len(own)):
         _, doubtful = near_estimate(float(own[i]), 0.0, float(count[i]), 0.0, m, high, rest)
@@ -196,7 +196,7 @@ def estimate_all(own, count, m, high, rest, values):
 
 
 def test_no_doubt_is_left_of_a_million_rows():
-    """As many rows a category as in the benchmark of frames, and as many bits of the prior."""
+    """Take as many rows per category as the benchmark of frames, and as many bits of the prior."""
     random, run = np.random.default_rng(0), njit(**OPTIONS, pipeline_class=Kernel)(estimate_all)
     count = random.integers(1, 1000, 1_000_000)
     own, values = random.binomial(count, 0.3), np.empty(1_000_000)

@@ -24,34 +24,34 @@ from tests.cuda.strict import Library, StrictArray, index
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("gpu_encode", "cpu_fallback")
 LAUNCHES = ("gpu_encode/cuda/runtime.py", "gpu_encode/cuda/raw/__init__.py")
-# Whoever asks these for memory or a transfer is named as well.
+# For calls of these modules the caller, who asks for memory or a transfer, is recorded too.
 MEMORY = "gpu_encode/cuda/memory.py"
 
 KERNEL, RAW, TO_DEVICE, SYNC = "KERNEL", "RAW", "H2D", "SYNC"
-# What waits for the device: a number or an array comes to the host.
+# Methods that wait for the device: a number or an array comes to the host.
 WAITING = ("__bool__", "__float__", "__int__", "get", "item", "tolist")
-# What has a result as long as the data say, for which CuPy waits inside.
+# Functions whose result has a length that depends on the data: CuPy waits inside them.
 SIZED_BY_DATA = ("argwhere", "extract", "flatnonzero", "nonzero", "unique")
-# Room alone: no kernel runs.
+# They only allocate memory: no kernel runs.
 UNWRITTEN = ("empty", "empty_like")
 SHAPED = ("full_like", "ones_like", "zeros_like")
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a call does on the device.
+    """One thing that a call does on the device: a launch, a copy, a wait or a CuPy call.
 
     Parameters
     ----------
     kind : str
-        KERNEL and RAW are launches, TO_DEVICE a copy from the host, SYNC a wait for the device; others are CuPy's.
+        KERNEL and RAW are launches, TO_DEVICE a copy from the host, SYNC a wait for the device; CuPy has other kinds.
     name : str
     where : str
-        File and line of the package from which it came.
+        File and line of the package that made the call.
     arrays : tuple of (int, int)
-        Items and bytes an item of each array that is read or written.
+        Number of items, and bytes per item, of each array that is read or written.
     numbers : tuple of int
-        Integers that a kernel is launched with.
+        Integer arguments of the launch.
     """
 
     kind: str
@@ -62,12 +62,12 @@ class Event:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What is the same in all calls from one line."""
+        """The fields that are equal in all calls from one line."""
         return self.kind, self.name, self.where
 
 
 def caller() -> str:
-    """Give the innermost line of the package, and for memory and transfers that which asked for them; else "test"."""
+    """Return the innermost line of the package, and for memory and transfers also its caller; otherwise "test"."""
     lines: list[str] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (not lines or lines[-1].startswith(MEMORY)):
@@ -80,7 +80,7 @@ def caller() -> str:
 
 
 def arrays_in(value: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """Give the device arrays anywhere in an argument."""
+    """Yield the device arrays anywhere in an argument."""
     if isinstance(value, StrictArray):
         yield value.held
     elif isinstance(value, (list, tuple)):
@@ -91,7 +91,7 @@ def arrays_in(value: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def numbers_in(value: Any) -> Iterator[int]:
-    """Give the integers anywhere in the arguments of a launch."""
+    """Yield the integers anywhere in the arguments of a launch."""
     if isinstance(value, (int, np.integer)):
         yield int(value)
     elif isinstance(value, (list, tuple)):
@@ -100,7 +100,7 @@ def numbers_in(value: Any) -> Iterator[int]:
 
 
 def extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """Give the items that an array holds, each once if it is broadcast, and the bytes of one."""
+    """Return how many items an array holds (a broadcast item counts once), and the bytes of an item."""
     pairs = zip(array.shape, array.strides, strict=True)
     return int(
         np.prod([length if stride else min(length, 1) for length, stride in pairs], dtype=np.int64)
@@ -108,30 +108,30 @@ def extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 
 def extents(value: Any) -> list[tuple[int, int]]:
-    """Give the extents of the distinct arrays anywhere in an argument."""
+    """Return the extents of the distinct arrays anywhere in an argument."""
     found = {(each.ctypes.data, each.shape, each.strides): extent(each) for each in arrays_in(value)}
     return list(found.values())
 
 
 def is_view(result: Any, given: Any) -> bool:
-    """Whether a result lies in the memory of an argument, so that nothing ran."""
+    """Whether a result shares the memory of an argument, so that no kernel ran."""
     inputs = list(arrays_in(given))
     return all(any(np.may_share_memory(each, one) for one in inputs) for each in arrays_in(result))
 
 
 @dataclass
 class Recorder:
-    """Notes what reaches the device."""
+    """Records what reaches the device."""
 
     events: list[Event] = field(default_factory=list)
     launched_rows: list[int] = field(default_factory=list)
 
     def note(self, kind: str, name: str, arrays: list[tuple[int, int]], numbers: tuple[int, ...] = ()) -> None:
-        """Add an event of the line that is running."""
+        """Add an event of the current line."""
         self.events.append(Event(kind, name, caller(), tuple(arrays), numbers))
 
     def note_result(self, kind: str, name: str, given: Any, options: dict[str, Any], result: Any) -> None:
-        """Note a function of CuPy, unless it ran nothing: it gave a view, room or no array."""
+        """Record a CuPy function, unless it ran no kernel: it returned a view, unwritten memory or no array."""
         if name in SIZED_BY_DATA:
             self.note(SYNC, name, [])
         written = "out" in options or result is None
@@ -145,20 +145,20 @@ class Recorder:
         self.note(kind, name, [*read, *extents(result)])
 
     def launch(self, run: Callable[..., None], kind: str, kernel: Any, *given: Any, **options: Any) -> None:
-        """Note a launch: kernel, blocks, threads and arguments."""
+        """Record a launch: kernel, blocks, threads and arguments."""
         name = kernel if isinstance(kernel, str) else kernel.fn.__name__
         arguments = given[2:]
         self.note(kind, name, extents(arguments), (*self.launched_rows, *numbers_in(arguments)))
         run(kernel, *given, **options)
 
     def launch_rows(self, run: Callable[..., None], kernel: Any, n_rows: int, *given: Any, **options: Any) -> None:
-        """Remember how many rows the kernel that is launched inside walks over."""
+        """Remember how many rows the kernel launched inside walks over."""
         self.launched_rows = [n_rows]
         run(kernel, n_rows, *given, **options)
         self.launched_rows = []
 
     def method(self, name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Note a method of an array."""
+        """Record a method of an array."""
 
         @wraps(run)
         def noted(array: StrictArray, *given: Any, **options: Any) -> Any:
@@ -166,7 +166,7 @@ class Recorder:
             if name == "put":
                 places, values = extents(given[0]), extents(given[1])
                 self.note("method", name, [*places, *values, (places[0][0], array.itemsize)])
-            # CuPy gives the array itself.
+            # CuPy returns the array itself.
             elif not (name == "astype" and options.get("copy") is False and result.dtype == array.dtype):
                 self.note_result("method", name, (array, *given), options, result)
             return result
@@ -174,7 +174,7 @@ class Recorder:
         return noted
 
     def waiting(self, name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Note what brings an array to the host."""
+        """Record a method that brings an array to the host."""
 
         def noted(array: StrictArray, *given: Any) -> Any:
             self.note(SYNC, name, extents(array))
@@ -183,21 +183,21 @@ class Recorder:
         return noted
 
     def ufunc(self, run: Any, array: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """Note an element-wise function."""
+        """Record an element-wise function."""
         result = run(array, ufunc, method, *inputs, **options)
         if result is not NotImplemented:
             self.note_result("ufunc", ufunc.__name__, inputs, options, result)
         return result
 
     def function(self, run: Any, array: Any, function: Any, types: Any, given: Any, options: dict[str, Any]) -> Any:
-        """Note a function of NumPy that CuPy takes over."""
+        """Record a NumPy function that CuPy takes over."""
         result = run(array, function, types, given, options)
         if result is not NotImplemented:
             self.note_result("func", function.__name__, given, options, result)
         return result
 
     def get_item(self, run: Any, array: StrictArray, key: Any) -> StrictArray:
-        """Note a gather; slices are views."""
+        """Record a gather; slices are views."""
         result: StrictArray = run(array, key)
         if places := extents(key):
             if any(each.dtype == bool for each in arrays_in(key)):
@@ -206,7 +206,7 @@ class Recorder:
         return result
 
     def set_item(self, run: Any, array: StrictArray, key: Any, value: Any) -> None:
-        """Note a copy, but that of a view to where it lies, as `a[k] += 1` ends."""
+        """Record a copy, except the copy of a view to its own place, with which `a[k] += 1` ends."""
         run(array, key, value)
         target = np.asarray(array.held[index(key)])
         same = [(each.ctypes.data, each.shape, each.strides) for each in arrays_in(value)]
@@ -214,7 +214,7 @@ class Recorder:
             self.note("copy", "setitem", [*extents(value), extent(target)])
 
     def attribute(self, run: Any, library: Library, name: str) -> Any:
-        """Note calls of the library's functions."""
+        """Record calls of the library's functions."""
         made = run(library, name)
         if isinstance(made, type) or not callable(made):
             return made
@@ -231,7 +231,7 @@ class Recorder:
 
 
 def load_backend() -> Any:
-    """Load all of the backend: a module that is loaded later would keep what is patched.  Gives its runtime."""
+    """Load the whole backend, since a module loaded later would keep the patched functions.  Returns its runtime."""
     package = import_module("gpu_encode.cuda")
     for module in walk_packages(package.__path__, "gpu_encode.cuda."):
         import_module(module.name)
@@ -243,14 +243,14 @@ def load_backend() -> Any:
 
 
 def replace_everywhere(patch: pytest.MonkeyPatch, before: Any, after: Any) -> None:
-    """Put something in place of a function, under every name that modules of the backend have for it."""
+    """Replace a function under every name that modules of the backend have for it."""
     for module in [module for name, module in sys.modules.items() if name.startswith("gpu_encode.cuda")]:
         for name in [name for name, value in vars(module).items() if value is before]:
             patch.setattr(module, name, after)
 
 
 def watch_arrays(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
-    """Have a recorder note what is done with arrays."""
+    """Make a recorder record the operations on arrays."""
     plain = {name: value for name, value in vars(StrictArray).items() if isfunction(value) and not name.startswith("_")}
     for name in plain.keys() - set(WAITING):
         patch.setattr(StrictArray, name, recorder.method(name, plain[name]))
@@ -268,13 +268,13 @@ def watch_arrays(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
 
 
 def as_method(note: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a method that has a recorder note each of its calls."""
+    """Return a method that records each of its calls."""
     return lambda *given, **options: note(run, *given, **options)
 
 
 @contextmanager
 def recording() -> Iterator[list[Event]]:
-    """Note what reaches the device inside the block."""
+    """Record what reaches the device inside the block."""
     runtime, recorder = load_backend(), Recorder()
     raw = import_module("gpu_encode.cuda.raw")
     with pytest.MonkeyPatch.context() as patch:

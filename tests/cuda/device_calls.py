@@ -30,27 +30,27 @@ import pytest
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder, interactions
 from tests.cuda.call_recorder import KERNEL, RAW, SYNC, TO_DEVICE, Event, load_backend, recording
 
-# Tiles of the first and third run, and of the second: no array of a tile has so many items a row.
+# Number of tiles in the first and third run, and in the second: no array of a tile has as many items per row.
 FEW, MORE = 11, 13
-# Rows of a tile in the first two runs, and in the third.  All rows are of one octave, so that orders have as many
-# checkpoints; and what is cut into shares of a tile leaves a rest where a power of two does, as tiles of a GPU are.
+# Rows of a tile in the first two runs, and in the third.  Both have the same octave, so that orders have equally many
+# checkpoints; shares of a tile leave a remainder where they do in a GPU's tiles, whose size is a power of two.
 TILES = (64, 88)
-# Tables of encodings with folds are made in tiles as well, and these are no tile's worth.
+# Tables of encodings with folds are made in tiles too; these tables are smaller than one tile.
 TILES_OF_FOLDS = (256, 352)
-# Tiles of orders of blocks hold whole ones, as those of a GPU do.
+# Tiles of orders of blocks hold whole blocks, as on a GPU.
 TILES_OF_BLOCKS = (64, 80)
-# Kernels that are handed all rows and walk over a list of few of them.
+# Kernels that get all rows as an argument, but read only the few rows of a list.
 OF_A_LIST = ("leave_row_out_and_encode",)
 CATEGORIES = 3
-# Columns of joint keys.
+# Number of columns of joint keys.
 WIDTH = 4
 SETTINGS = {"NUMBA_ENABLE_CUDASIM": "1", "GPU_ENCODE_SIMULATED_ARRAYS": "tests.cuda.stand_in"}
 
 
 class Case(NamedTuple):
-    """A call on arrays of the device, by types and parameters; float32 encodings come out.
+    """A call on device arrays, described by types and parameters; its encodings are float32.
 
-    With an `order` its keys are columns and all their conjunctions of up to so many.
+    With an `order` its keys are `width` columns and all their conjunctions of up to `order` columns.
     """
 
     cv: Any
@@ -59,10 +59,11 @@ class Case(NamedTuple):
     keys: str = "int32"
     call: str = "fit_transform"
     order: int = 0
+    width: int = WIDTH
 
     @property
     def tiles(self) -> tuple[int, int]:
-        """Rows of a tile, and of a larger one."""
+        """Rows of a tile, and of a larger tile."""
         if isinstance(self.cv, KFold):
             return TILES_OF_FOLDS
         return TILES_OF_BLOCKS if isinstance(self.cv, Ordered) and self.cv.block > 1 else TILES
@@ -73,8 +74,8 @@ SCHEMES = {
     "loo": LeaveOneOut(),
     "ordered": Ordered(),
     "ordered-rows": Ordered(shuffle=False),
-    # "auto" makes blocks of 256 of 1e8 rows, and of one of so few; smaller ones go the same way, and their numbers,
-    # which are read once a row, take a byte where those of 256 take a sixteenth.
+    # "auto" takes blocks of 256 rows for 1e8 rows, and of one row here.  Blocks of 16 rows use the same kernels; their
+    # numbers, which are read once per row, take one byte per row, and those of 256 rows take a sixteenth of it.
     "ordered-blocks": Ordered(block=16),
 }
 TARGETS = {"int": {}, "f32": {"target": "float32"}}
@@ -87,7 +88,7 @@ CASES = {
     if (scheme, smoothing) not in [("ordered-blocks", "-auto"), ("ordered-rows", "-auto")]
 }
 CASES |= {
-    # The first call for new rows makes tables of encodings, which later ones find.
+    # The first call for new rows makes tables of encodings, which later calls reuse.
     "first-transform": Case(KFold(5), call="first transform"),
     "transform": Case(KFold(5), call="transform"),
 }
@@ -96,16 +97,18 @@ CASES |= {
     for name in ("folds-int", "loo-int", "ordered-int", "transform")
 }
 CASES |= {f"wide-{order}": Case(KFold(5), order=order) for order in (2, 3, 4)}
+# Fewer columns and more of them: what a call does does not depend on their number.
+CASES |= {f"wide-of-{width}": Case(KFold(5), order=order, width=width) for width, order in ((2, 2), (9, 1))}
 
 
 @contextmanager
 def in_tiles(n_rows: int) -> Iterator[None]:
-    """Let tiles have so many rows, and what has a fixed size for many rows one that these few already have."""
+    """Set tiles of `n_rows` rows, and lower the thresholds for many rows so that these few rows reach them."""
     load_backend()
     small = {"TILE": n_rows, "MOST_ROWS": n_rows, "CHECKPOINT_BITS": 1, "EXACT_RANKS": 2}
     small |= dict.fromkeys(("FEW_ROWS", "GUESSED_FROM", "SAMPLE"), 16)
-    # Orders of 1e8 rows, whose cells are counted, are one tile, and of sums one slab (really three); no others have
-    # fewer rows for their many digits.
+    # With 1e8 rows, orders with counted cells are one tile, and sums are one slab (really three).  No other order has
+    # fewer rows because of its many digits.
     small |= {"RANKS": 1 << 27, "BYTES_A_ROW": 1 << 20}
     owners = {"TILE": "gpu_encode.cuda", "MOST_ROWS": "gpu_encode.cuda.ordered", "SAMPLE": "gpu_encode.fitting.model"}
     owners["FEW_ROWS"] = "gpu_encode.sums.targets"
@@ -119,14 +122,14 @@ def in_tiles(n_rows: int) -> Iterator[None]:
 
 
 def record(case: Case, tiles: int, tile: int) -> list[Event]:
-    """Run a case on rows of its own, and note what reaches the device."""
+    """Run a case on its own rows, and record what reaches the device."""
     memory, numbers = import_module("gpu_encode.cuda.memory"), np.arange(tiles * tile)
-    columns = [numbers // CATEGORIES**k % CATEGORIES for k in range(WIDTH if case.order else 1)]
+    columns = [numbers // CATEGORIES**k % CATEGORIES for k in range(case.width if case.order else 1)]
     X = memory.to_device(np.stack(columns, axis=1).astype(case.keys))
-    # Classes, or all bits of a float32 number between 1 and 2: sums of any rows take as many digits.
+    # Classes, or float32 numbers between 1 and 2 with all bits used: sums of any rows take equally many digits.
     y = numbers // 2 % 2 if case.target == "int32" else 1 + numbers * 2_654_435_761 % 2**23 / 2**23
     y = memory.to_device(y.astype(case.target))
-    keys = interactions(range(WIDTH), case.order) if case.order else None
+    keys = interactions(range(case.width), case.order) if case.order else None
     encoder = TargetEncoder(cv=case.cv, smooth=case.smooth, dtype="float32", device="cuda", columns=keys)
     with in_tiles(tile):
         if case.call != "fit_transform":
@@ -142,10 +145,10 @@ def record(case: Case, tiles: int, tile: int) -> list[Event]:
 
 
 def growing_bytes(event: Event, larger: Event, tiles: tuple[int, int]) -> Fraction:
-    """Bytes that a call touches more for each row more.
+    """Additional bytes that a call touches for each additional row.
 
-    A call on a tile may be handed all rows, but touches as many as the tile has.  Its arrays, or its numbers (where the
-    tile starts, how many rows it has), are then multiples of the tile's rows, and not of all.
+    A call on a tile may get all rows, but touches only the rows of the tile.  Its arrays, or its numbers (where the
+    tile starts, how many rows it has), are then multiples of the tile's rows, and not of all rows.
     """
     small, large = tiles
     more, more_rows = large - small, FEW * (large - small)
@@ -164,7 +167,7 @@ def growing_bytes(event: Event, larger: Event, tiles: tuple[int, int]) -> Fracti
 
 
 class Line(NamedTuple):
-    """Calls of one kind from one line."""
+    """All calls of one kind from one line."""
 
     key: tuple[str, str, str]
     fixed: Fraction
@@ -177,19 +180,19 @@ class Line(NamedTuple):
         return self.key[0] == SYNC
 
     def of(self, tiles: int) -> int:
-        """How many calls there are on so many tiles."""
+        """Return the number of calls for a number of tiles."""
         return int(self.fixed + tiles * self.a_tile)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What a case does on the device, line by line; numbers of calls are (outside of tiles, a tile)."""
+    """What a case does on the device, line by line; each number of calls is a pair (outside of tiles, per tile)."""
 
     lines: list[Line]
 
     @classmethod
     def of(cls, few: list[Event], more: list[Event], larger: list[Event], tiles: tuple[int, int]) -> "Counts":
-        """Compare three runs, of tiles of so many rows."""
+        """Compare three runs, which differ in the number and the size of tiles."""
         assert [event.key for event in few] == [event.key for event in larger], "calls depend on the size of a tile"
         calls, with_more, moved = Counter(e.key for e in few), Counter(e.key for e in more), Counter[Any]()
         for event, same in zip(few, larger, strict=True):
@@ -209,7 +212,7 @@ class Counts:
 
     @property
     def bytes_a_row(self) -> Fraction:
-        """Bytes of arrays that grow with the rows, each read and each written once a call."""
+        """Bytes of arrays that grow with the rows; each call reads or writes each array once."""
         return sum((line.bytes_a_row for line in self.lines), Fraction())
 
     def _sum(self, waits: bool) -> tuple[Fraction, Fraction]:
@@ -217,19 +220,19 @@ class Counts:
         return sum((line.fixed for line in lines), Fraction()), sum((line.a_tile for line in lines), Fraction())
 
     def number(self, *kinds: str, tiles: int) -> int:
-        """How many calls of some kinds there are on so many tiles."""
+        """Return the number of calls of some kinds for a number of tiles."""
         return sum(line.of(tiles) for line in self.lines if line.key[0] in kinds)
 
 
 def compare(run: Callable[[int, int], list[Event]], tiles: tuple[int, int]) -> Counts:
-    """Count what is done by something that runs on a number of tiles of some rows; it runs once before, unobserved."""
+    """Count the device calls of a function that runs on a number of tiles of some rows; a first run is not counted."""
     small, large = tiles
     run(1, small)
     return Counts.of(run(FEW, small), run(MORE, small), run(FEW, large), tiles)
 
 
 def count(case: Case) -> Counts:
-    """Count what a case does on the device."""
+    """Count the device calls of a case."""
     return compare(partial(record, case), case.tiles)
 
 
@@ -237,13 +240,13 @@ HEAD = f"{'case':26}{'calls':>7}{'a tile':>8}{'waits':>7}{'a tile':>8}{'B/row':>
 
 
 def summarize(name: str, counts: Counts) -> str:
-    """Write the line of a case."""
+    """Return the line of a case."""
     numbers = [f"{float(number):g}" for number in (*counts.calls, *counts.waits, counts.bytes_a_row)]
     return f"{name:26}" + "".join(f"{text:>{width}}" for text, width in zip(numbers, (7, 8, 7, 8, 8), strict=True))
 
 
 def list_calls(name: str, counts: Counts, tiles: int) -> Iterator[str]:
-    """Write the calls of a case on so many tiles, a line for each of the package."""
+    """Return the calls of a case for a number of tiles, with a line for each line of the package."""
     calls, waits = (int(fixed + tiles * a_tile) for fixed, a_tile in (counts.calls, counts.waits))
     launches, copies = counts.number(KERNEL, RAW, tiles=tiles), counts.number(TO_DEVICE, tiles=tiles)
     yield (
@@ -274,7 +277,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # Read when the backend is loaded, which nothing has done yet.
+    # The backend reads these settings when it is loaded, and nothing has loaded it yet.
     os.environ.update(SETTINGS)
     warnings.simplefilter("ignore")
     main()

@@ -18,10 +18,10 @@ import gpu_encode
 
 RAW = Path(gpu_encode.__file__).parent / "cuda" / "raw"
 HEADER = Path(__file__).parent / "emulator.h"
-# Libraries lie here by the hash of what they are made of, so that processes share them.
+# Folder of compiled libraries, named by the hash of their sources, so that processes share them.
 FOLDER = Path("build") / "emulated"
 KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')
-# Vectors that do not lie on a vector, shifts too far: the program stops where a GPU would go wrong.
+# With misaligned vectors, or shifts too far, the program stops where a GPU would go wrong.
 CHECKS = ("alignment", "bounds", "shift", "signed-integer-overflow", "null", "integer-divide-by-zero")
 OPTIONS = (
     *("-std=c++20", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unknown-pragmas"),
@@ -35,19 +35,19 @@ WRONG = {
 
 
 def kernels_of(text: str) -> list[str]:
-    """Give the names of the kernels in a text."""
+    """Return the names of the kernels in a source text."""
     return KERNEL.findall(text)
 
 
 def words_of(arguments: tuple[Any, ...]) -> np.ndarray[Any, Any]:
-    """Arguments as the kernels take them, in 64 bits: of an array its address."""
+    """Return the arguments as 64-bit words for the kernels: the address of an array, otherwise the number."""
     held = [getattr(argument, "held", argument) for argument in arguments]
     assert all(array.flags.c_contiguous for array in held if isinstance(array, np.ndarray))
     return np.array([word_of(each) for each in held], np.uint64)
 
 
 def word_of(argument: Any) -> int:
-    """Address of an array, bits of a float, or a whole number."""
+    """Return the address of an array, the bits of a float, or a whole number."""
     if isinstance(argument, np.ndarray):
         return argument.ctypes.data
     return int(argument.view(np.uint64)) if isinstance(argument, np.float64) else int(argument) % 2**64
@@ -55,10 +55,10 @@ def word_of(argument: Any) -> int:
 
 @cache
 def load(text: str, definitions: tuple[str, ...]) -> ctypes.CDLL:
-    """Compile a text, unless that was done before, and load it."""
+    """Compile a source text, unless it is compiled already, and load it."""
     compiler = shutil.which("g++")
     if compiler is None:
-        # Continuous integration must have one: a test that is left out there is no test.
+        # CI must have a compiler: a test that CI skips is no test.
         (pytest.fail if os.environ.get("CI") else pytest.skip)("no g++ to run CUDA C++ on the CPU")
     wrappers = "".join(f"EMULATE({kernel})\n" for kernel in kernels_of(text))
     program, options = f'#include "{HEADER}"\n{text}\n{wrappers}', (*OPTIONS, *definitions)
@@ -69,30 +69,30 @@ def load(text: str, definitions: tuple[str, ...]) -> ctypes.CDLL:
         own = FOLDER / f"{name}.{os.getpid()}"
         source, made = own.with_suffix(f"{own.suffix}.cpp"), own.with_suffix(f"{own.suffix}.so")
         source.write_text(program)
-        # A test has its time for what it runs.
+        # The time limit of a test does not include compiling.
         left = signal.alarm(0)
         subprocess.run([compiler, *options, "-o", str(made), str(source)], check=True)
         signal.alarm(left)
         source.unlink()
-        # Another process may have made the same.
+        # Another process may have compiled the same text meanwhile.
         made.replace(library)
     return ctypes.CDLL(str(library))
 
 
 class RawModule:
-    """What CuPy's class of this name is: a text, and its kernels by name."""
+    """Stand-in for CuPy's class of this name: a source text, and its kernels by name."""
 
     def __init__(self, code: str, options: tuple[str, ...] = ()) -> None:
         self.code = code
         self.definitions = tuple(option for option in options if option.startswith("-D"))
 
     def get_function(self, name: str) -> "Function":
-        """Give a kernel."""
+        """Return a kernel by name."""
         return Function(self, name)
 
 
 class Function:
-    """A kernel; compiled with its text at the first launch, as CuPy does."""
+    """A kernel; its source text is compiled at the first launch, as in CuPy."""
 
     def __init__(self, module: RawModule, name: str) -> None:
         assert name in kernels_of(module.code), f"no kernel {name}"

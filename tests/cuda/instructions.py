@@ -30,17 +30,17 @@ import numpy as np
 
 from tests.cuda import instructions_machine as machine
 
-# Tiles of a run, and rows of one; a second run has tiles of twice as many rows.
+# Number of tiles of a run, and rows of a tile; a second run has tiles of twice as many rows.
 TILES, TWICE = 5, 2
 TILE = 1 << 16
-# Rows of a tile of orders, and how many times as many the second run has: both fill the domain of their permutation, a
-# power of four, as 1e8 rows do, and hold whole blocks.
+# Rows of a tile of orders, and the factor for the second run: both sizes fill the domain of their permutation, a
+# power of four, as 1e8 rows do, and consist of whole blocks.
 TILE_OF_ORDERS, FOUR_TIMES = 76 << 8, 4
-# Of more categories a share is counted, so that each has several rows; what their number matters for is multiplied.
+# Above MANY categories a share of them is counted, so that each has several rows; costs per category are multiplied.
 MANY, SHARE = 1 << 16, 16
-# Calls of the host are counted with few categories: thousands of rows of each, as of 1e8, make ties too rare to settle.
+# Host calls are counted with few categories.  Each has thousands of rows, as with 1e8 rows, so that ties are settled.
 FEW, FEW_ROWS = 8, 1 << 12
-# Thresholds of many rows that so few are to be above, as 1e8 rows are.
+# Thresholds for many rows, lowered so that these few rows exceed them, as 1e8 rows do.
 SETTINGS = {
     "partition.FEWEST_ROWS": 0,
     "sums.SAMPLED_ROWS": 0,
@@ -48,14 +48,14 @@ SETTINGS = {
     "categories.ROWS_A_MARK": 0,
     "memory.STAGE": 1 << 60,
 }
-# Tables that a share of the categories fits, and all do not, are none.
+# These tables have room for a share of the categories, but not for all: they are turned off.
 OF_A_SHARE = {"windows.MOST_GROUPS": 0}
-# Bytes of tables that lie in a multiprocessor's own memory, and in the cache of all.
+# Largest tables, in bytes, for a multiprocessor's own memory, and for the cache that all multiprocessors share.
 NEAR, CACHED = 128 << 10, 48 << 20
 SECTOR = 32
-# Instructions a row that are no work on rows: what a launch does besides differs a little between two runs.
+# Fewer instructions per row than this are no work on rows: the rest of a launch differs a little between two runs.
 LEAST = 1
-# Bytes a row that go to the host, if any do: less is what tables take whose lines are not all there yet.
+# Fewer bytes per row to the host than this come from tables that do not have all their lines yet.
 LEAST_TO_HOST = 6.0
 GPU_TILE, GPU_ROWS = 1 << 23, 10**8
 OF_THE_SIMULATOR = ("NUMBA_ENABLE_CUDASIM", "GPU_ENCODE_SIMULATED_ARRAYS", "OPS_BACKENDS")
@@ -63,9 +63,9 @@ OF_THE_SIMULATOR = ("NUMBA_ENABLE_CUDASIM", "GPU_ENCODE_SIMULATED_ARRAYS", "OPS_
 
 @dataclass
 class Cost:
-    """What launches of one kernel cost: instructions of warps, atomics, bytes and 32-byte sectors.
+    """Cost of the launches of one kernel: instructions of warps, atomics, bytes and 32-byte sectors.
 
-    Those of `row` are for each row (instructions: of a warp for 32 rows), those of `call` for all rows of a call.
+    The costs `row` are per row (instructions: per warp of 32 rows), the costs `call` are for all rows of a call.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class Cost:
     moved : float
         Bytes that lanes read and write in arrays that grow with the rows.
     cached, far, scattered : float
-        Sectors that are touched beyond those that hold the bytes of lanes one after the other: in tables that fit the
-        cache of all multiprocessors, in larger ones, and in arrays that grow with the rows.
+        Sectors touched in addition to the minimum of contiguous accesses: in tables that fit the shared cache, in
+        larger tables, and in arrays that grow with the rows.
     """
 
     instructions: float = 0.0
@@ -88,7 +88,7 @@ class Cost:
 
 @dataclass
 class Kernel:
-    """A kernel of a case: launches of it, and what it costs."""
+    """A kernel of a case: the number of its launches, and its costs."""
 
     launches: int
     row: Cost
@@ -97,17 +97,17 @@ class Kernel:
 
 @dataclass
 class Counts:
-    """What a case does on a GPU with 1e8 rows; numbers of calls are (outside of tiles, a tile).
+    """Costs of a case on a GPU with 1e8 rows; each number of calls is a pair (outside of tiles, per tile).
 
     Parameters
     ----------
     kernels : dict
     launches, library, waits : tuple of (float, float)
-        Launches of kernels, functions of the array library with copies from the host, waits of the host.
+        Launches of kernels; functions of the array library and copies from the host; waits of the host.
     library_bytes : float
-        Bytes a row that functions of the array library move.
+        Bytes per row that functions of the array library move.
     to_host : tuple of (float, float)
-        Bytes that go to the host, whatever the rows and for each.
+        Bytes that go to the host: for any number of rows, and per row.
     """
 
     kernels: dict[str, Kernel] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Counts:
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> "Counts":
-        """Read what `asdict` has made."""
+        """Read a document that `asdict` made."""
         kernels = {
             name: Kernel(each["launches"], Cost(**each["row"]), Cost(**each["call"]))
             for name, each in document["kernels"].items()
@@ -130,7 +130,7 @@ class Counts:
 
 @dataclass
 class Run:
-    """A run on so many rows: launches, other calls on the device, encodings."""
+    """A run on `rows` rows: launches, other calls on the device, encodings."""
 
     rows: int
     launches: list[machine.Launch]
@@ -138,7 +138,7 @@ class Run:
 
 
 class Case:
-    """A case of `benchmarks.gpu.encoders`, or one of several keys, with so many categories."""
+    """A case of `benchmarks.gpu.encoders`, or a case with several keys, with `n_categories` categories."""
 
     def __init__(self, name: str, n_categories: int) -> None:
         self.share = SHARE if n_categories > MANY else 1
@@ -154,7 +154,7 @@ class Case:
         return isinstance(self.case.options.get("cv"), import_module("gpu_encode").Ordered)
 
     def run(self, tiles: int, tile: int, compared: bool = False) -> Run:
-        """Run on rows of its own."""
+        """Run the case on its own rows."""
         n_rows, xp = tiles * tile, import_module("gpu_encode.cuda.runtime").xp
         keys = self.encoders.table_of(self.case, n_rows, self.n_categories)
         target = self.drawn.COLUMNS[self.case.target](n_rows)
@@ -164,7 +164,7 @@ class Case:
         with machine.counting(settings):
             call = self.encoders.call_of(SimpleNamespace(backend="cuda"), self.case, X, y)
             if self.case.work == "transform":
-                # The first call makes a table that later ones find.
+                # The first call makes a table that later calls reuse.
                 call()
         with machine.counting(settings) as (launches, events):
             result = call()
@@ -205,7 +205,7 @@ class Case:
 
 
 def kernels_of(run: Run) -> dict[str, list[machine.Launch]]:
-    """Launches by their kernel."""
+    """Return the launches by kernel."""
     found: dict[str, list[machine.Launch]] = {}
     for launch in run.launches:
         found.setdefault(launch.kernel, []).append(launch)
@@ -213,7 +213,7 @@ def kernels_of(run: Run) -> dict[str, list[machine.Launch]]:
 
 
 def homes_of(launch: machine.Launch, larger: machine.Launch, rows: tuple[int, int], share: int) -> list[str]:
-    """Say of each array of a launch what it is on a GPU: "rows", which grows with them, or a table, by its size."""
+    """Classify each array of a launch on a GPU: "rows" if it grows with the rows, otherwise a table, by its size."""
     homes = []
     for access, other in zip(launch.accesses, larger.accesses, strict=True):
         growth = (other.size - access.size) / (rows[1] - rows[0])
@@ -224,7 +224,7 @@ def homes_of(launch: machine.Launch, larger: machine.Launch, rows: tuple[int, in
 
 
 def cost_of(launches: list[machine.Launch], homes: list[list[str]]) -> Cost:
-    """Add up what launches cost."""
+    """Add up the costs of launches."""
     cost = Cost()
     for launch, where in zip(launches, homes, strict=True):
         cost.instructions += launch.instructions
@@ -249,11 +249,11 @@ def compare(small: Run, large: Run, share: int) -> Counts:
             homes = [homes_of(*pair, rows, share) for pair in zip(launches, others, strict=True)]
             ours, theirs = cost_of(launches, homes), cost_of(others, homes)
         else:
-            # Arrays of launches that have no counterpart are told by their size alone.
+            # Launches without a counterpart in the other run: their arrays are classified by size alone.
             homes = [["rows" if 8 * each.size > small.rows else "near" for each in it.accesses] for it in launches]
             beyond = [["rows" if 8 * each.size > large.rows else "near" for each in it.accesses] for it in others]
             ours, theirs = cost_of(launches, homes), cost_of(others, beyond)
-        # What one run alone launches settles what is in doubt there.
+        # Kernels that only one run launches settle its doubtful categories.
         on_rows = others and any("rows" in each for each in homes)
         counts.kernels[name] = Kernel(
             len(launches), *costs_of(ours, theirs if others else ours, rows, share, bool(on_rows))
@@ -267,7 +267,7 @@ def compare(small: Run, large: Run, share: int) -> Counts:
 
 
 def costs_of(ours: Cost, theirs: Cost, rows: tuple[int, int], share: int, on_rows: bool) -> tuple[Cost, Cost]:
-    """Give costs of a row and of a call, from those of two runs."""
+    """Return the costs per row and per call, from the costs of two runs."""
     if not on_rows:
         return Cost(), Cost(**{name: share * value for name, value in asdict(theirs).items()})
     row, call = Cost(), Cost()
@@ -279,9 +279,9 @@ def costs_of(ours: Cost, theirs: Cost, rows: tuple[int, int], share: int, on_row
 
 
 def calls_of(runs: list[Run], waits: bool) -> tuple[float, float]:
-    """Count waits, or calls of the array library, on `TILES` and on twice as many, outside of tiles and a tile.
+    """Count waits, or calls of the array library, for `TILES` and twice as many tiles: (outside of tiles, per tile).
 
-    What one run alone settles is no part of a call.
+    Calls that only one run makes, to settle doubtful categories, are not counted.
     """
     few, more = (Counter(each.key for each in run.events if (each.kind == "SYNC") == waits) for run in runs)
     found = [0.0, 0.0]
@@ -293,13 +293,13 @@ def calls_of(runs: list[Run], waits: bool) -> tuple[float, float]:
 
 
 def per_tile(found: list[int]) -> tuple[float, float]:
-    """Give calls outside of tiles and a tile, from those on `TILES` and on twice as many."""
+    """Return the calls outside of tiles and per tile, from the counts for `TILES` and twice as many tiles."""
     a_tile = (found[1] - found[0]) / TILES
     return found[0] - TILES * a_tile, a_tile
 
 
 def growing_bytes(small: Run, large: Run) -> float:
-    """Bytes more that functions of the array library move on twice the rows, in calls that both runs make."""
+    """Additional bytes that array library functions move for twice the rows, in calls that both runs make."""
     by_line: list[dict[Any, list[int]]] = [{}, {}]
     for run, found in zip((small, large), by_line, strict=True):
         for event in run.events:
@@ -310,7 +310,7 @@ def growing_bytes(small: Run, large: Run) -> float:
 
 
 def stamp() -> str:
-    """Tell one state of the sources from another."""
+    """Return a hash of the sources."""
     root = machine.ROOT
     paths = [
         path
@@ -323,7 +323,7 @@ def stamp() -> str:
 
 
 def count_here(name: str, n_categories: int) -> Counts:
-    """Count a case, in a process that has loaded nothing of the backend before."""
+    """Count a case, in a process that has not loaded the backend before."""
     path = machine.FOLDER / f"{name}-{n_categories}-{stamp()}.json"
     return Counts.of(
         json.loads(machine.kept(path.name, lambda: json.dumps(asdict(Case(name, n_categories).count()))).read_text())
@@ -331,9 +331,9 @@ def count_here(name: str, n_categories: int) -> Counts:
 
 
 def count(cases: list[tuple[str, int]]) -> dict[tuple[str, int], Counts]:
-    """Count cases, given as (name, number of categories), in a process of their own."""
+    """Count cases, given as (name, number of categories), in a separate process."""
     found = {}
-    # The process takes real kernels, whatever this one does.
+    # That process uses real kernels, even if this one uses the simulator.
     environment = {name: value for name, value in os.environ.items() if name not in OF_THE_SIMULATOR}
     for n_categories in dict.fromkeys(each for _, each in cases):
         names = [name for name, each in cases if each == n_categories]
@@ -347,7 +347,7 @@ def count(cases: list[tuple[str, int]]) -> dict[tuple[str, int], Counts]:
 
 
 def lines_of(name: str, counts: Counts) -> Iterator[str]:
-    """Write what a case costs."""
+    """Yield the lines of a case's table of costs."""
     calls = ", ".join(
         f"{name} {fixed:g}{f' + {a_tile:g} a tile' if a_tile else ''}"
         for name, (fixed, a_tile) in (("launches", counts.launches), ("CuPy", counts.library), ("waits", counts.waits))
@@ -364,7 +364,7 @@ def lines_of(name: str, counts: Counts) -> Iterator[str]:
 
 
 def bounds_of(counts: Counts) -> dict[str, int]:
-    """Give what kernels on rows cost, in whole instructions a row."""
+    """Return the costs of the kernels on rows, in whole instructions per row."""
     found = {kernel: math.ceil(round(each.row.instructions, 1)) for kernel, each in counts.kernels.items()}
     return {kernel: number for kernel, number in found.items() if number > LEAST}
 
@@ -377,7 +377,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="a line of JSON for each case")
     parser.add_argument("--bounds", action="store_true", help="a line of BOUNDS for each case")
     given = parser.parse_args()
-    # Before the backend is: rows are made by NumPy.
+    # Loaded before the backend: NumPy makes the rows.
     import_module("benchmarks.gpu.drawn")
     machine.install()
     for name in given.cases:

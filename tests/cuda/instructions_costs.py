@@ -9,7 +9,7 @@ import re
 from functools import cache
 
 CONTROL = "bra|brx|ret|exit|bar|barrier|trap|membar|fence|nanosleep"
-# The first pattern that the instruction begins with says what it costs.
+# The first pattern that matches the beginning of an instruction gives its cost.
 COSTS = (
     (rf"({CONTROL})\b", 1),
     (r"(ld|st)\.param", 0),
@@ -45,12 +45,12 @@ COSTS = (
 PATTERNS = tuple((re.compile(pattern), cost) for pattern, cost in COSTS)
 
 
-# Leave-one-out of float64 by empirical Bayes: 9,700 for 32 rows, where the table alone counts 11,200.
+# Leave-one-out of float64 with empirical Bayes takes 9,700 for 32 rows; the table alone would count 11,200.
 MEASURED = 9_700 / 11_200
 
 
 @cache
 def machine_instructions(parts: tuple[str, ...]) -> float:
-    """Machine instructions of one of PTX, given as ("mad", "lo", "s64")."""
+    """Return the number of machine instructions for a PTX instruction, given as ("mad", "lo", "s64")."""
     text = ".".join(parts)
     return next((cost for pattern, cost in PATTERNS if pattern.match(text)), 1)

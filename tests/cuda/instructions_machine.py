@@ -31,19 +31,19 @@ from tests.cuda.instructions_ptx import BYTES, Module, read
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "instructions"
-# Bytes that CuPy's allocations begin at a multiple of.
+# Addresses of CuPy's allocations are multiples of this number of bytes.
 DEVICE_ALIGNMENT = 512
 COMPILER = ["gcc", "-w", "-O1", "-fno-strict-aliasing", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC"]
 BACKEND = "gpu_encode.cuda"
 MULTIPROCESSORS = 132
-# Shared memory that a block may ask for on an H100 or an H200.
+# Shared memory, in bytes, that a block may request on an H100 or an H200.
 TABLE_BYTES = 232_448
 ARCHITECTURE = (9, 0)
 KINDS = ("load", "store", "atomic")
 
 
 class Range(ctypes.Structure):
-    """Memory of an array, and what warps do there, by `KINDS`."""
+    """Memory of an array, and counts of the warps' accesses by `KINDS`."""
 
     _fields_ = [("begin", ctypes.c_uint64), ("end", ctypes.c_uint64)] + [
         (name, ctypes.c_uint64 * len(KINDS)) for name in ("warps", "lanes", "sectors", "bytes")
@@ -52,7 +52,7 @@ class Range(ctypes.Structure):
 
 @dataclass
 class Access:
-    """What a launch does in the memory of one array: its bytes; lanes, sectors and bytes of loads, stores, atomics."""
+    """Accesses of a launch to one array: its size in bytes; lanes, sectors and bytes of loads, stores and atomics."""
 
     size: int
     lanes: list[int]
@@ -62,7 +62,7 @@ class Access:
 
 @dataclass
 class Launch:
-    """A launch that was counted."""
+    """A counted launch."""
 
     kernel: str
     instructions: float
@@ -71,7 +71,7 @@ class Launch:
 
 
 def kept(name: str, make: Callable[[], str]) -> Path:
-    """Give a file of `build/` whose name says all that it depends on, made when it is first asked for."""
+    """Return a file of `build/`, made on first use; its name says all that its content depends on."""
     path = FOLDER / name
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class Program:
     def run(
         self, name: str, blocks: int, threads: int, words: list[Any], shared: int, arrays: list[tuple[int, int]]
     ) -> tuple[float, int, list[Access]]:
-        """Run a kernel; gives instructions of all warps, atomics in shared memory, and what is done with each array.
+        """Run a kernel; return the instructions of all warps, the atomics in shared memory, and the accesses per array.
 
         Parameters
         ----------
@@ -140,14 +140,14 @@ class Program:
 
 
 def packed(word: Any, kind: str) -> bytes:
-    """Give the bytes of a parameter."""
+    """Return the bytes of a parameter."""
     if kind[0] == "f":
         return np.array(word, f"f{BYTES[kind]}").tobytes()
     return (int(word) % 2 ** (8 * BYTES[kind])).to_bytes(BYTES[kind], "little") + bytes(8)
 
 
 def digest(*parts: str) -> str:
-    """Tell texts apart."""
+    """Return a hash of texts."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
@@ -171,7 +171,7 @@ def program_of_source(text: str, options: tuple[str, ...]) -> Program:
 
 
 def compile_source(text: str, options: tuple[str, ...]) -> str:
-    """Give the PTX of CUDA C++."""
+    """Return the PTX of CUDA C++."""
     nvrtc = import_module("cuda.bindings.nvrtc")
     _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"source.cu", 0, [], [])
     given = [*options, "-ftz=true", f"--gpu-architecture=compute_{ARCHITECTURE[0]}{ARCHITECTURE[1]}"]
@@ -188,7 +188,7 @@ def compile_source(text: str, options: tuple[str, ...]) -> str:
 
 
 class OneMultiprocessor(importlib.abc.MetaPathFinder):
-    """Loads the backend as for a GPU of one multiprocessor: wherever its sources say 132."""
+    """Loads the backend for a GPU of one multiprocessor: replaces the number 132 in its sources."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         """Find a module of the backend."""
@@ -201,7 +201,7 @@ class OneMultiprocessor(importlib.abc.MetaPathFinder):
         return spec
 
     def files(self, name: str) -> tuple[Path, ...]:
-        """Where a module is."""
+        """Return the file of a module."""
         path = ROOT.joinpath(*name.split("."))
         return (path / "__init__.py",) if path.is_dir() else (path.with_suffix(".py"),)
 
@@ -215,11 +215,11 @@ class OneMultiprocessor(importlib.abc.MetaPathFinder):
 
 
 def stand_in_for_cupy() -> ModuleType:
-    """Give a module `cupy` of arrays in this process's memory, on a device that does what the backend asks of one."""
+    """Return a module `cupy` with arrays in this process's memory, and a device that answers the backend's calls."""
     strict = import_module("tests.cuda.strict")
     library = strict.Library()
     strict.StrictArray.__init__ = lambda array, held: setattr(array, "held", aligned(held))
-    # Uploads take `set`; the recorder notes them by the function that makes a device array of a host one.
+    # Uploads call `set`; the recorder records the function that makes a device array from a host array instead.
     strict.StrictArray.set = lambda array, host, **_: array.held.__setitem__(Ellipsis, host)
     event = SimpleNamespace(record=bool, synchronize=bool)
     stream = SimpleNamespace(synchronize=lambda: None, wait_event=lambda _: None, record=lambda: event, ptr=0)
@@ -247,22 +247,22 @@ def stand_in_for_cupy() -> ModuleType:
 
 
 def aligned(held: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Move an array to an address that CuPy gives arrays, unless it is a view of one that has been moved.
+    """Move an array to an address as CuPy aligns it, unless it is a view of a moved array.
 
-    Kernels read whole vectors, and a vector across two lines costs more.
+    Kernels read whole vectors, and a vector that crosses a cache line costs more.
     """
     if held.base is not None:
         return held
     room = np.empty(held.nbytes + DEVICE_ALIGNMENT, np.uint8)
     start = -room.ctypes.data % DEVICE_ALIGNMENT
-    # Through a view of memory, since an array whose base is an array is taken for a view.
+    # Made from a memoryview: an array whose base is an array would be taken for a view.
     out = np.ndarray(held.shape, held.dtype, room[start : start + held.nbytes].data, strides=held.strides)
     out[...] = held
     return out
 
 
 def install() -> None:
-    """Make the backend run here; nothing may have loaded it before."""
+    """Make the backend run in this process; nothing may have loaded it before."""
     assert not any(f"{name}.".startswith(f"{BACKEND}.") for name in sys.modules), "the backend is loaded already"
     import_module("tests.cuda.strict")
     sys.modules["cupy"] = stand_in_for_cupy()
@@ -273,7 +273,7 @@ def install() -> None:
 
 
 def arrays_of(arguments: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """Give the arrays anywhere in the arguments of a launch."""
+    """Yield the arrays anywhere in the arguments of a launch."""
     if isinstance(arguments, (tuple, list)):
         for each in arguments:
             yield from arrays_of(each)
@@ -282,10 +282,10 @@ def arrays_of(arguments: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def memory_of(arguments: Any) -> list[tuple[int, int]]:
-    """Give address and bytes of each array, in the order of the arguments; arrays in one another's memory are one."""
+    """Return address and bytes of each array, in the order of the arguments; overlapping arrays count as one."""
     found: list[tuple[int, int]] = []
     for each in arrays_of(arguments):
-        begin, end = each.ctypes.data, each.ctypes.data + each.nbytes
+        begin, end = np.lib.array_utils.byte_bounds(each)
         for other in [other for other in found if begin < sum(other) and other[0] < end]:
             found.remove(other)
             begin, end = min(begin, other[0]), max(end, sum(other))
@@ -295,7 +295,7 @@ def memory_of(arguments: Any) -> list[tuple[int, int]]:
 
 @dataclass
 class Machine:
-    """Runs what is launched, and keeps its counts."""
+    """Runs the launched kernels, and keeps their counts."""
 
     launches: list[Launch] = field(default_factory=list)
 
@@ -321,12 +321,12 @@ class Machine:
 
 @contextmanager
 def counting(settings: dict[str, int]) -> Iterator[tuple[list[Launch], list[Any]]]:
-    """Run what is launched inside the block: gives its counts, and the other calls that reach the device.
+    """Run the kernels launched inside the block; yield their counts, and the other calls that reach the device.
 
     Parameters
     ----------
     settings : dict
-        Thresholds of the backend by "module.NAME"; "*.NAME" is set wherever it is.
+        Thresholds of the backend by "module.NAME"; "*.NAME" is set in every module that has it.
     """
     recorder, noted, machine = import_module("tests.cuda.call_recorder"), None, Machine()
     runtime, raw = import_module(f"{BACKEND}.runtime"), import_module(f"{BACKEND}.raw")

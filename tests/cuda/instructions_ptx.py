@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-# Where a function ends: behind all segments.
+# Number of the end of a function: above all numbers of segments.
 END = -1
-# What all lanes of a warp do at once, with each other's numbers or at one time.
+# Operations that all lanes of a warp do together: they exchange numbers, or wait for one another.
 OF_A_WARP = ("bar", "barrier", "vote", "match", "shfl", "activemask", "redux", "call")
 LEAVING = ("ret", "exit")
 DECLARATION = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
@@ -35,12 +35,12 @@ class Instruction:
 
     @property
     def base(self) -> str:
-        """What it does."""
+        """Name of the operation."""
         return self.parts[0]
 
     @property
     def written(self) -> list[str]:
-        """Registers that it writes, whether or not its guard lets it."""
+        """Registers that the instruction writes, whether or not its guard lets it."""
         if self.base in ("st", "red", "bra", "brx", "bar", "barrier", *LEAVING) or not self.operands:
             return []
         return REGISTER.findall(self.operands[0])
@@ -48,11 +48,11 @@ class Instruction:
 
 @dataclass
 class Segment:
-    """Instructions that lanes run one after the other, and the segments that may follow."""
+    """A run of instructions without a branch, and the segments that may follow it."""
 
     instructions: list[Instruction] = field(default_factory=list)
     following: list[int] = field(default_factory=list)
-    # Where all lanes that leave it on different ways are together again.
+    # The segment where all lanes that left this one on different ways meet again.
     meeting: int = END
 
 
@@ -60,8 +60,8 @@ class Segment:
 class Kernel:
     """A kernel, or a function that kernels call.
 
-    It has types of its parameters and registers by name, bytes of its local and shared arrays, and of a function the
-    rooms for what it gives and takes, in this order.
+    It holds the types of its parameters and registers by name, and the bytes of its local and shared arrays.  For a
+    function, `rooms` names its result and its arguments, in this order.
     """
 
     name: str
@@ -76,12 +76,12 @@ class Kernel:
 
 
 def without_comments(text: str) -> str:
-    """Give the text alone."""
+    """Remove comments from a text."""
     return re.sub(r"/\*.*?\*/", "", re.sub(r"//[^\n]*", "", text.replace("\0", "")), flags=re.DOTALL)
 
 
 def body_from(text: str, start: int) -> str:
-    """Give what stands between the brace before `start` and the one that closes it."""
+    """Return the text between the brace before `start` and its closing brace."""
     depth = 1
     for brace in re.compile(r"[{}]").finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
@@ -91,7 +91,7 @@ def body_from(text: str, start: int) -> str:
 
 
 def statements_of(body: str) -> Iterator[str]:
-    """Give labels and instructions, one by one, without braces around some of them."""
+    """Yield labels and instructions, one by one, without the braces around some of them."""
     for part in re.split(r"(?<=;)|(?<=:)(?=\s*\n)", body):
         text = " ".join(part.split()).rstrip(";").lstrip("{} ")
         while found := re.match(r"([$\w]+):(?!:)\s*", text):
@@ -102,7 +102,7 @@ def statements_of(body: str) -> Iterator[str]:
 
 
 def split_operands(text: str) -> tuple[str, ...]:
-    """Split at commas that stand in no brackets."""
+    """Split at commas outside of brackets."""
     return tuple(each.strip() for each in re.split(r",(?![^{\[(]*[}\])])", text) if each.strip())
 
 
@@ -114,7 +114,7 @@ def read_instruction(text: str) -> Instruction:
 
 
 def declare(kernel: Kernel, text: str) -> bool:
-    """Note the registers or the room that a line declares; gives whether it does."""
+    """Record the registers or the array that a line declares; return whether the line is a declaration."""
     if found := DECLARATION.match(text):
         for name in found[2].split(","):
             several = re.match(r"\s*(%[\w$]+)<(\d+)>", name)
@@ -127,7 +127,7 @@ def declare(kernel: Kernel, text: str) -> bool:
 
 
 def split_segments(kernel: Kernel, body: str) -> None:
-    """Cut a body where lanes may part, wait or look at each other."""
+    """Cut a body where lanes may branch apart, wait or exchange numbers."""
     kernel.segments.append(Segment())
     table = ""
     for text in statements_of(body):
@@ -148,7 +148,7 @@ def split_segments(kernel: Kernel, body: str) -> None:
 
 
 def follow(kernel: Kernel) -> None:
-    """Say which segments may follow which, and where lanes meet: at the first segment that all ways lead through."""
+    """Find which segments may follow each one, and where lanes meet: at the first segment on all ways."""
     segments, behind = kernel.segments, len(kernel.segments)
     for number, segment in enumerate(segments):
         last, next_one = segment.instructions[-1:], number + 1
@@ -157,7 +157,7 @@ def follow(kernel: Kernel) -> None:
             goes_on = segment.following if last[0].guard else []
             targets = [END] if last[0].base in LEAVING else targets_of(kernel, last[0])
             segment.following = list(dict.fromkeys([*targets, *goes_on]))
-    # A bit for each segment that all ways from one to the end lead through; the highest stands for the end.
+    # One bit for each segment that lies on all ways from a segment to the end; the highest bit stands for the end.
     end = 1 << behind
     through = [2 * end - 1] * behind
     changed = True
@@ -175,16 +175,16 @@ def follow(kernel: Kernel) -> None:
 
 
 def targets_of(kernel: Kernel, branch: Instruction) -> list[int]:
-    """Segments that a branch leads to."""
+    """Return the targets of a branch."""
     names = kernel.tables[branch.operands[1]] if branch.base == "brx" else [branch.operands[0]]
     return [kernel.labels[name] for name in names]
 
 
 @dataclass
 class Module:
-    """PTX: kernels, functions that they call, constant tables as (type, length, values).
+    """PTX: kernels, functions that they call, and constant tables as (type, length, values).
 
-    `dynamic` names the shared memory that a launch asks for.
+    `dynamic` names the shared memory whose size the launch sets.
     """
 
     kernels: dict[str, Kernel]
@@ -200,7 +200,7 @@ def parameters_of(text: str) -> dict[str, str]:
 
 
 def read_kernel(kernel: Kernel, body: str) -> Kernel:
-    """Read a body."""
+    """Read the body of a kernel or function."""
     split_segments(kernel, body)
     follow(kernel)
     return kernel

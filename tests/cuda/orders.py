@@ -16,7 +16,7 @@ SMOOTHINGS: dict[str, Any] = {
     "m": MEstimate(10.0),
     "odd m": MEstimate(0.7),
     "no m": MEstimate(0.0),
-    # Digits alone can round these.
+    # Only digits can round these encodings.
     "tiny m": MEstimate(1e-100),
     "sigmoid": Sigmoid(3.0, 2.0),
     "bayes": EmpiricalBayes(),
@@ -37,7 +37,7 @@ ORDERS: dict[str, Any] = {
 
 
 def assert_same(train, device, order, burned, dtype, *description):
-    """Demand the encodings, flags and sums of NumPy: `train(ops, plan, dtype, *description)` gives these."""
+    """Demand that `train(ops, plan, dtype, *description)` gives the encodings, flags and sums of NumPy's backend."""
     plan = OrderedPlan([order], True, burned)
     expected, unseen, sums = train(cpu_fallback, plan, dtype, *description)
     found, flags, learned = train(device, plan, dtype, *description)

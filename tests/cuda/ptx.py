@@ -32,7 +32,7 @@ from gpu_encode.cuda.strings import Strings
 
 
 def typed(made: Any) -> Callable[..., types.Type]:
-    """Give what makes numba's type of a named tuple from those of its fields."""
+    """Return a function that makes numba's type of a named tuple from the types of its fields."""
     return lambda *fields: types.NamedTuple(fields, made)
 
 
@@ -68,7 +68,7 @@ def read_variant(line: str) -> Variant:
 
 
 def variants() -> list[Variant]:
-    """Every kernel with every signature that host code launches it with."""
+    """Return every kernel with every signature with which host code launches it."""
     lines = LAUNCHES.read_text().splitlines()
     return [read_variant(line) for line in lines if not line.startswith("#")]
 
@@ -89,12 +89,12 @@ def ptx_of(kernel: Any, signature: tuple[Any, ...], architecture: tuple[int, int
 
 
 def asks_for_fused(library: Any) -> bool:
-    """Whether a kernel itself asks for a product that is fused with a sum: its result is an exact rest."""
+    """Whether a kernel explicitly uses a fused multiply-add, whose result is an exact remainder."""
     return "llvm.fma" in "".join(library.llvm_strs)
 
 
 def link(ptx: str, architecture: tuple[int, int]) -> dict[str, float]:
-    """Machine code of PTX: what it takes of registers, stack, spilled and shared bytes, and how long that took."""
+    """Machine code of PTX: its registers, stack, spilled and shared bytes, and the time that the assembler took."""
     major, minor = architecture
     options = [f"-arch=sm_{major}{minor}", "-Xptxas=-v"]
     start = time.perf_counter()
@@ -110,7 +110,7 @@ def link(ptx: str, architecture: tuple[int, int]) -> dict[str, float]:
 
 
 def find_contractions(ptx: str, asked_for: bool = False) -> list[str]:
-    """Instructions that round once where the CPU rounds twice, unless asked for, or that ptxas may make such of."""
+    """Return instructions that round once where the CPU rounds twice, unless asked for, or that ptxas may fuse."""
     fused = r"(fma|mad)\.(rn|rz|rm|rp|f|ftz|sat)\S*f(16|32|64)"
     not_rounded = r"mul(?!\S*\.rn)\.\S*f(16|32|64)"
     lines = map(str.strip, ptx.splitlines())

@@ -31,7 +31,7 @@ def refuse_host_arrays(value: Any) -> None:
 
 
 def unwrap(value: Any) -> Any:
-    """Take arrays out of their wrapping, wherever they are in an argument."""
+    """Unwrap arrays, wherever they are in an argument."""
     if isinstance(value, StrictArray):
         return value.held
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
@@ -40,29 +40,29 @@ def unwrap(value: Any) -> Any:
 
 
 def wrap(value: Any) -> Any:
-    """Wrap arrays; what NumPy gives as a number, CuPy gives as an array without dimensions."""
+    """Wrap arrays; a number from NumPy becomes an array without dimensions, as in CuPy."""
     if isinstance(value, (list, tuple)):
         return type(value)(map(wrap, value))
     return StrictArray(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def kind_of(value: Any) -> Any:
-    """Type of an input: int or float for Python's numbers, a dtype for all else."""
+    """Type of an input: int or float for Python's numbers, otherwise a dtype."""
     return type(value) if type(value) in WEAK else np.dtype(bool) if isinstance(value, bool) else unwrap(value).dtype
 
 
 @cache
 def result_types(function: Any, inputs: tuple[Any, ...]) -> list[np.dtype[Any]]:
-    """Types that the first kernel of a CuPy ufunc gives that takes these inputs; TypeError if there is none.
+    """Output types of the first kernel of a CuPy ufunc that takes these inputs; TypeError if there is no such kernel.
 
-    Python's numbers are weak: they take on the kernel's type, unless their kind is above that of all arrays.
+    Python's numbers are weak: they take the kernel's type, unless their kind is above that of all arrays.
     """
     weak = [WEAK.get(kind, -1) for kind in inputs]
     strong = [KINDS[kind.kind] for kind in inputs if kind not in WEAK]
     adapts = bool(strong) and max(strong) >= max(weak)
     for signature in function.types:
         wanted, given = signature.split("->")
-        # CuPy has kernels of bfloat16, a type of another library, where that is installed.
+        # CuPy has kernels for bfloat16, a type of another library, if that library is installed.
         if set(wanted) <= set(np.typecodes["All"]) and all(
             np.can_cast(have, want) or (adapts and kind >= 0 and np.result_type(have(0), want) == want)
             for have, kind, want in zip(inputs, weak, map(np.dtype, wanted), strict=True)
@@ -80,7 +80,7 @@ def check_types(function: Any, inputs: tuple[Any, ...], result: Any) -> None:
 
 
 def with_foreign_nan(made: Any) -> Any:
-    """Give every NaN of new arrays bits that no CPU gives it."""
+    """Give every NaN of new arrays a bit pattern that no CPU produces."""
     for array in made if isinstance(made, tuple) else (made,):
         if array.dtype in (np.float32, np.float64):
             words = array.held.view(f"u{array.itemsize}")
@@ -92,10 +92,10 @@ signature_of = cache(inspect.signature)
 
 
 class StrictArray(NDArrayOperatorsMixin):
-    """NumPy's array, with what CuPy's has, and no more."""
+    """A NumPy array with exactly the attributes and methods of a CuPy array."""
 
     __array_priority__ = 100
-    # Whether arithmetic gives other bits than a CPU's for NaN, as that of a GPU does.
+    # Whether arithmetic gives NaN other bits than a CPU does, as on a GPU.
     foreign_nan = False
 
     def __init__(self, held: np.ndarray[Any, Any]) -> None:
@@ -137,12 +137,12 @@ class StrictArray(NDArrayOperatorsMixin):
 
     @property
     def flags(self) -> Any:
-        """The flags that CuPy's arrays have: nothing says who may write."""
+        """The flags that CuPy's arrays have: there is no `writeable`."""
         names = ("c_contiguous", "f_contiguous", "owndata")
         return SimpleNamespace(**{name: getattr(self.held.flags, name) for name in names})
 
     def put(self, places: "StrictArray", values: "StrictArray") -> None:
-        """Write to places of the flat array."""
+        """Write to positions of the flat array."""
         assert len(np.unique(places.held)) == places.size, "a place is written twice"
         self.held.put(places.held, values.held)
 
@@ -170,12 +170,12 @@ class StrictArray(NDArrayOperatorsMixin):
 
     @property
     def data(self) -> SimpleNamespace:
-        """Where the array begins."""
+        """Address of the array's first byte."""
         return SimpleNamespace(ptr=self.held.__array_interface__["data"][0])
 
     @property
     def base(self) -> "StrictArray | None":
-        """Array of which this is a view."""
+        """The array that this array is a view of."""
         return StrictArray(self.held.base) if isinstance(self.held.base, np.ndarray) else None
 
     @property
@@ -183,11 +183,11 @@ class StrictArray(NDArrayOperatorsMixin):
         return StrictArray(self.held.T)
 
     def astype(self, dtype: Any, copy: bool = True) -> "StrictArray":
-        """Convert as CuPy does, whose kernels take small float32 numbers for zero."""
+        """Convert as CuPy does, whose kernels flush small float32 numbers to zero."""
         return StrictArray(flush_subnormals(flush_subnormals(self.held).astype(dtype, copy=copy)))
 
     def get(self) -> np.ndarray[Any, Any]:
-        """Give a copy on the host."""
+        """Return a copy on the host."""
         return self.held.copy()
 
 
@@ -199,7 +199,7 @@ def flush_subnormals(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def index(key: Any) -> Any:
-    """Take an index out of its wrapping; TypeError if it holds what lies on the host."""
+    """Unwrap an index; TypeError if it holds host arrays."""
     for part in key if isinstance(key, tuple) else (key,):
         if not (part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice, StrictArray))):
             message = f"{type(part)} in an index: a hidden transfer"
@@ -208,7 +208,7 @@ def index(key: Any) -> Any:
 
 
 def call(function: Any, named: Any, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Call NumPy's function as far as CuPy's of the same name would take the arguments."""
+    """Call NumPy's function if CuPy's function of the same name takes the arguments."""
     signature_of(named).bind(*given, **options)
     refuse_host_arrays((given, options))
     assert options.get("shape") != ()
@@ -244,7 +244,7 @@ for _name in (
 
 
 class Seen:
-    """What another library holds, in the memory that stands for the device's."""
+    """An array of another library, in the memory that stands for device memory."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
@@ -253,7 +253,7 @@ class Seen:
 
 
 class Library:
-    """What stands for the module `cupy`."""
+    """Stand-in for the module `cupy`."""
 
     UPLOADS = ("array", "asarray", "ascontiguousarray")
 
@@ -268,7 +268,7 @@ class Library:
             elif not isinstance(given[0], StrictArray) and hasattr(given[0], "__cuda_array_interface__"):
                 return StrictArray(np.asarray(Seen(given[0])))
             elif isinstance(given[0], np.ndarray):
-                # A copy: what lies on the host is never what lies on the device.
+                # A copy: device arrays never share memory with host arrays.
                 return wrap(function(np.array(given[0], order="C"), *given[1:], **options))
             if not isinstance(function, np.ufunc):
                 signature_of(named).bind(*given, **options)

@@ -24,7 +24,7 @@ def sums():
 
 @pytest.fixture
 def partition(sums, monkeypatch):
-    """Let blocks have 16 cells each, and slabs two tiles; any number of rows is brought together."""
+    """Set blocks of 16 cells and slabs of two tiles; rows are partitioned however few they are."""
     module = import_module("gpu_encode.cuda.partition")
     monkeypatch.setattr(module, "FEWEST_ROWS", 0)
     monkeypatch.setattr(module, "SLAB_OF_PAIRS", 2 * module.TILE)
@@ -34,7 +34,7 @@ def partition(sums, monkeypatch):
 
 @pytest.fixture
 def use(sums, partition, monkeypatch):
-    """Give what sets how many cells a block holds, by their bytes, and the names of the kernels launched since."""
+    """Return a function that limits a block's bytes for cells, and returns the list of kernels launched after it."""
     kernels = sums.engine()
 
     def chosen(slot_bytes, slots=SLOTS, **limits):
@@ -52,7 +52,7 @@ def use(sums, partition, monkeypatch):
 
 
 def spread(size, random):
-    """Reals of many sizes: no window holds all."""
+    """Return reals of many magnitudes: no window holds all of them."""
     return random.standard_normal(size) * 10.0 ** random.choice([-300, -12, 0, 0, 0, 3, 290], size)
 
 
@@ -88,7 +88,7 @@ CODES = {
 
 
 def rows_of(numbers, codes, size, n_categories, squares):
-    """Rows, and a layout that holds their sums."""
+    """Return rows, and a layout wide enough for their sums."""
     random = np.random.default_rng(size)
     target = NUMBERS[numbers](size, random)
     rows = Rows(CODES[codes](size, n_categories, random).astype(np.int32), None, target)

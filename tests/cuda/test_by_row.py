@@ -36,7 +36,7 @@ def draw(n_rows, outputs):
 
 
 def check(gathering, table, codes, folds, out):
-    """Compare with the definition, in an array that lies the same way."""
+    """Compare with the definition, in an array of the same memory layout."""
     expected = np.zeros(out.shape, out.dtype)
     cpu_fallback.gather(table, codes, folds, expected)
     device_folds = memory.to_device(folds) if isinstance(folds, np.ndarray) else folds

@@ -22,7 +22,7 @@ def hashing():
 
 @pytest.fixture(params=["direct", "hashed"])
 def way(request, monkeypatch):
-    """Let whole numbers of a small range take each way."""
+    """Send whole numbers of a small range through each method in turn."""
     categories = import_module("gpu_encode.cuda.categories")
     if request.param == "hashed":
         monkeypatch.setattr(categories, "bounds", lambda *given, **options: None)
@@ -37,7 +37,7 @@ def small_tables(hashing, monkeypatch):
 
 
 def words_of_hashes(hashes):
-    """Words of given hashes: the inverse of `slot_of`."""
+    """Return words with given hashes: the inverse of `slot_of`."""
     inverse = pow(GOLDEN, -1, 1 << 64)
     words = []
     for wanted in hashes:
@@ -99,7 +99,7 @@ def test_half_floats(ops):
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)[::23].copy()
     numbers = every[~np.isnan(every)]
     check_factorize(ops, numbers)
-    # So few values are looked up by bisection.
+    # Few values like these are looked up by bisection.
     check_lookup(ops, np.array([np.nan, np.inf, -0.0, 1, numbers[5]], np.float16), np.unique(numbers))
 
 
@@ -141,8 +141,8 @@ def test_words_of_one_slot(ops, small_tables, hashing, hashes):
 
 @pytest.fixture
 def taking_turns(ops, runtime, monkeypatch):
-    """Let the simulator's threads give way to each other at every call and return: what may interleave does."""
-    # What numba compiles for the CPU, it compiles now: that would take long.
+    """Make the simulator's threads switch at every call and return, so that everything that may interleave does."""
+    # Numba compiles its CPU functions first: with switching threads that would take long.
     ops.factorize(words_of_hashes(range(3)))
     if runtime.SIMULATED:
         turns = import_module("tests.cuda.turns")
@@ -228,7 +228,7 @@ def test_host_arrays_pieces_of_arrays_and_arrays_of_the_device(runtime):
 @pytest.mark.parametrize("narrow", ["int8", "int16", "int32", "uint8", "uint16", "uint32"])
 @pytest.mark.parametrize("beyond", [False, True], ids=["held", "beyond"])
 def test_narrow_rows_are_looked_up_among_wide_categories_of_the_host(ops, narrow, beyond):
-    """Rows are compared in their own width where that holds the categories, which are few."""
+    """Rows are compared in their own width if that width holds the categories, which are few."""
     ends = np.iinfo(narrow)
     wide = np.dtype("uint64" if narrow[0] == "u" else "int64")
     categories = np.array([ends.min, 3, ends.max, *([int(ends.max) + 4] if beyond else [])], wide)

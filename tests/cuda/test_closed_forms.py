@@ -13,7 +13,7 @@ import pytest
 
 from tests.cuda.emulated import RawModule
 
-# The emulator is a CPU.
+# The emulator runs on the CPU.
 pytestmark = pytest.mark.host
 
 pytest.importorskip("cupy")
@@ -89,7 +89,7 @@ NEAREST, FARTHEST = Fraction(2) ** -280, Fraction(2) ** 280
 
 
 def run(name, *arrays):
-    """What a probe gives of each row: values with the bounds of their errors, encodings, and which are sure."""
+    """Output of a probe for each row: values with the bounds of their errors, encodings, and which are certain."""
     n, width = len(arrays[-1]), 12 if name == "blends_64" else 3
     near, sure = np.zeros((n, width)), np.zeros(n, np.bool_)
     found = np.zeros(n, np.float32 if name.endswith("32") else np.float64)
@@ -99,7 +99,7 @@ def run(name, *arrays):
 
 
 class Sums:
-    """Exact count, sum and sum of squares of rows, each a number and how often it is there."""
+    """Return exact count, sum and sum of squares of rows, given as (number, how often it occurs)."""
 
     def __init__(self, rows):
         self.n = sum(times for _, times in rows)
@@ -125,7 +125,7 @@ class Sums:
 
 
 def pair(number, exact=True):
-    """A number as two doubles, the second odd unless they are all of it."""
+    """Return a number as two doubles; the second is odd unless the pair is exact."""
     high = float(number)
     low = np.float64(number - Fraction(high))
     odd = not exact or Fraction(low) != number - Fraction(high)
@@ -137,7 +137,7 @@ def in_range(number):
 
 
 def estimate_line(own, everything, m, prior):
-    """Line and weight of an estimate, of sums with the row itself; None where there is none."""
+    """Return line and weight of an estimate, from sums that include the row itself; None if there is no estimate."""
     m, weight = Fraction(m), Fraction(1)
     top, bottom, size = own.s, own.n - 1 + m, abs(own.s)
     if prior is not None:
@@ -161,7 +161,7 @@ def sums_line(sums, n_all):
 
 
 def blended(own, everything, prior):
-    """Encode by the steps of the definition, in float64, what a row sees."""
+    """Encode by the steps of the definition, in float64, from the rows that a row sees."""
     mean = float(own.mean)
     mu = float(everything.mean) if prior is None else prior
     fraction, power = scaled(own.deviations)
@@ -187,7 +187,7 @@ def exact(line):
 
 
 def assert_within(near, true):
-    """Demand that a number lies within its bound, if there is one."""
+    """Demand that a number lies within its bound, if it has one."""
     value, low, error = near
     if math.isfinite(value) and math.isfinite(low) and math.isfinite(error):
         assert abs(Fraction(value) + Fraction(low) - true) <= Fraction(error)
@@ -214,7 +214,7 @@ COUNTS = {"pairs": [1], "few": [1, 2, 1, 3], "many": [1000, 10**6, 3], "most": [
 
 
 def drawn(seed):
-    """Rows with what they see of their category and of all others: adversarial ones, and some at random."""
+    """Return rows with the sums that they see of their category and of all others: adversarial and random ones."""
     random = np.random.default_rng(seed)
     for numbers, counts in product(NUMBERS.values(), COUNTS.values()):
         for v in numbers:

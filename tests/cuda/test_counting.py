@@ -19,13 +19,13 @@ ORDERS = ("random", "interleaved", "contiguous")
 
 @pytest.fixture
 def use(counting, kernels, monkeypatch):
-    """Give what sets the kernels' shared memory, and the names of the kernels that were launched since."""
+    """Return a function that limits the kernels' shared memory and returns a list of the kernels launched after it."""
 
     def chosen(table_bytes):
         launched = []
 
         def run(name, *arguments, shared=0, **variant):
-            # Bringing rows together takes the same whatever a table may take.
+            # Partitioning rows takes the same memory, whatever the limit for a table.
             assert name in BUCKETS or shared <= table_bytes
             launched.append(name)
             kernels.run(name, *arguments, shared=shared, **variant)
@@ -38,7 +38,7 @@ def use(counting, kernels, monkeypatch):
 
 @pytest.fixture
 def small_buckets(monkeypatch):
-    """Set slabs so small that there are several, of two tiles; any number of rows is brought together."""
+    """Set slabs of two tiles, so that there are several; rows are partitioned however few they are."""
     partition = import_module("gpu_encode.cuda.partition")
     monkeypatch.setattr(partition, "FEWEST_ROWS", 0)
     monkeypatch.setattr(partition, "SLAB", 2 * partition.TILE)
@@ -46,7 +46,7 @@ def small_buckets(monkeypatch):
 
 
 def rows_of(n_rows, n_categories, n_classes, hot=0.0, seed=0):
-    """Random rows, missing and unknown among them; a share of them in one category."""
+    """Return random rows, some of them missing or unknown; a share `hot` of them is in one category."""
     random = np.random.default_rng(seed)
     codes = random.integers(-2, n_categories, n_rows).astype(np.int32)
     codes[random.random(n_rows) < hot] = n_categories // 2
@@ -54,7 +54,7 @@ def rows_of(n_rows, n_categories, n_classes, hot=0.0, seed=0):
 
 
 def check(counting, rows, n_categories, folds, n_folds, n_classes, begun=0):
-    """Compare all cells; counts are added to what the cells hold."""
+    """Compare all cells; the kernels add counts to `begun`, the first content of the cells."""
     accumulators = memory.zeros((n_categories + 2) * n_folds * n_classes, np.int64)
     accumulators += begun
     classes = None if rows.classes is None else memory.to_device(rows.classes)
@@ -64,7 +64,7 @@ def check(counting, rows, n_categories, folds, n_folds, n_classes, begun=0):
     assert np.array_equal(memory.to_host(accumulators), expected.ravel() + begun)
 
 
-# Bytes of shared memory, under which 258 cells and more need one strategy or the other.
+# Limits of shared memory, in bytes: below them 258 or more cells need one strategy or the other.
 FORCED = {"tables": (2048, TABLES), "buckets": (256, BUCKETS), "memory": (256, MEMORY)}
 
 
@@ -97,7 +97,7 @@ def test_classes(counting, forced, n_classes):
     assert set(forced[0]) == set(forced[1])
 
 
-# 512 bytes are the plan of a block and 128 counts; four lines and slots are for missing and unknown.
+# 512 bytes hold a block's plan and 128 counts; four lines and slots are for missing and unknown rows.
 @pytest.mark.parametrize("n_categories", [1, 2, 123, 124, 125, 126, 300])
 def test_cardinalities_choose_for_themselves(counting, use, small_buckets, n_categories):
     launched = use(512)
@@ -128,7 +128,7 @@ def test_edges_of_tiles_and_slabs(counting, use, small_buckets, tiles, side):
     assert launched == list(BUCKETS) * -(-n_rows // (2 * tile))
 
 
-# The largest share of the rows in one category: as many pieces as there are tiles, or one for all buckets.
+# The share of the most frequent category decides: as many pieces as there are tiles, or one for all buckets.
 @pytest.mark.parametrize("hot", [0.0, 0.5, 0.99, 1.0])
 @pytest.mark.parametrize("n_categories", [130, 400, 3000])
 def test_pieces_of_buckets(counting, use, small_buckets, monkeypatch, n_categories, hot):
@@ -160,7 +160,7 @@ def test_wide_buckets_where_there_would_be_many(counting, use, small_buckets, mo
     monkeypatch.setattr(small_buckets, "TABLE_BYTES", 64)
     monkeypatch.setattr(small_buckets, "WIDE_TABLE_BYTES", 128)
     monkeypatch.setattr(small_buckets, "FEW_BUCKETS", 8)
-    # What tables may take at most is never exceeded.
+    # The limit for tables is never exceeded.
     for n_cells, table_bytes, expected in [
         (256, 128, 64),
         (257, 128, 128),
@@ -174,7 +174,7 @@ def test_wide_buckets_where_there_would_be_many(counting, use, small_buckets, mo
 
 
 def test_cells_beyond_the_words_of_a_slab_go_elsewhere(counting, kernels, small_buckets):
-    # A word holds a cell: no bucket is ever asked to lie beyond.
+    # A word holds a cell number: no bucket may lie above.
     for table_bytes in (48 << 10, 99 << 10, 227 << 10):
         chosen = replace(kernels, table_bytes=table_bytes)
         assert not small_buckets.fits(chosen, 2**31)
@@ -196,7 +196,7 @@ def test_more_rows_of_a_cell_than_16_bits_hold(counting, use, small_buckets, mon
 @pytest.mark.parametrize("n_classes", [1, 2, 3])
 @pytest.mark.parametrize("skewed", [False, True])
 def test_words_that_get_full_are_taken_out(counting, use, n_classes, skewed):
-    # More rows of one cell than 16 bits hold, in one block; and of others whose halves share a word with a full one.
+    # One cell has more rows in a block than 16 bits hold; other cells have halves that share a word with a full half.
     launched, n_rows = use(2048), 5 * 2**15 + 77
     codes = np.full(n_rows, 4, np.int32)
     if skewed:
@@ -223,7 +223,7 @@ def test_labels_beyond_harm_no_other_category(counting, use, label):
 
 @pytest.mark.parametrize("offsets", [(1, 0, 0), (2, 0, 0), (3, 0, 0), (0, 2, 0), (0, 0, 3), (3, 2, 1)])
 def test_views_that_begin_between_vectors(counting, forced, offsets):
-    # A vector read from elsewhere than from a multiple of its size would stop the program here, as it does a GPU.
+    # A vector read from a misaligned address would stop the program here, as it does a GPU.
     columns = [np.random.default_rng(offset).integers(0, 3, 203 + offset).astype(np.int32) for offset in offsets]
     codes, classes, folds = (column[offset:] for column, offset in zip(columns, offsets, strict=True))
     views = [memory.to_device(column)[offset:] for column, offset in zip(columns, offsets, strict=True)]

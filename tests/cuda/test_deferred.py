@@ -23,7 +23,7 @@ SCHEMES = {"folds": KFold(3), "leave-one-out": LeaveOneOut()}
 
 @pytest.fixture
 def deferred(monkeypatch):
-    """Leave sums on the device however few there are."""
+    """Leave sums on the device, however few they are."""
     module = import_module("gpu_encode.sums.category_sums")
     monkeypatch.setattr(module, "FEWEST_DEFERRED", 0)
     monkeypatch.setattr(module, "FEW_BYTES", 0)
@@ -57,7 +57,7 @@ def test_rows_of_the_device_ask_for_no_copy(deferred, target, scheme):
     assert_same_bits(memory.to_host(trained), other.fit_transform(X, y))
     assert_same_bits(memory.to_host(found), other.transform(X))
     assert_same_bits(sums.accumulators, sums_of(other).accumulators)
-    # The device lets go of what the host has.
+    # The device frees the sums that the host has.
     assert sums._copy.on_device() is None
     assert_same_bits(memory.to_host(encoder.transform(memory.to_device(X))), other.transform(X))
 

@@ -59,7 +59,7 @@ def encoder(**parameters):
 
 
 def same(device, host, xp):
-    """Whether an array of the device holds the bits of one of the host."""
+    """Whether a device array holds the same bits as a host array."""
     assert isinstance(device, xp.ndarray)
     assert device.dtype == host.dtype
     np.testing.assert_array_equal(device.get(), host, strict=True)
@@ -247,7 +247,7 @@ def test_integers_that_codes_would_round(xp):
 
 
 def test_combinations_of_a_joint_key_stay_on_the_device_until_asked_for(xp, monkeypatch):
-    # Of a short range the host knows the keys at once.
+    # For a short range the host knows the keys at once.
     monkeypatch.setattr(import_module("gpu_encode.cuda.categories"), "SHORT_INDEX", 0)
     asked, own = [], keys.on_host
     monkeypatch.setattr(keys, "on_host", lambda held: asked.append(held) or own(held))

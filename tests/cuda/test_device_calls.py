@@ -47,10 +47,12 @@ BOUNDS = {
     "loo-int-int64-keys": (11, 0, 6, 0, 32),
     "ordered-int-int64-keys": (19, 0, 8, 0, 49),
     "transform-int64-keys": (1, 0, 1, 0, 12),
-    # Of four columns, six calls and two waits each; then 13 calls and three waits, whatever the number of keys.
-    "wide-2": (37, 0, 11, 0, 156),
-    "wide-3": (37, 0, 11, 0, 172),
-    "wide-4": (37, 0, 11, 0, 176),
+    # Whatever the number of columns and of keys.
+    "wide-2": (20, 0, 5, 0, 100),
+    "wide-3": (20, 0, 5, 0, 116),
+    "wide-4": (20, 0, 5, 0, 120),
+    "wide-of-2": (20, 0, 5, 0, 54),
+    "wide-of-9": (20, 0, 5, 0, 141),
 }
 
 

@@ -25,7 +25,7 @@ def extents():
 
 
 def check(extents, numbers, offset=0):
-    """Compare with the definition, which knows float64 and int64."""
+    """Compare with the definition, which takes only float64 and int64."""
     there = memory.to_device(np.concatenate([numbers[:1].repeat(offset), numbers]))[offset:]
     wide = numbers.astype(np.float64) if numbers.dtype.kind == "f" else numbers
     assert extents(there, None, POWERS) == cpu_fallback.extents(wide, None, POWERS)

@@ -13,7 +13,7 @@ from gpu_encode.seam.ops import use_backend
 from tests.backends import ON_CUDA
 
 ROWS, CATEGORIES = 400, 7
-# As a mean of many rows is: 53 bits, with which n + m makes ties where it is even.
+# Like a mean of many rows, it has 53 bits; with it n + m makes ties where it is even.
 PRIORS = (0.3 + 2.0**-30 / 3, 0.1)
 
 
@@ -30,7 +30,7 @@ def memory(backend_name):
 
 @pytest.fixture
 def fallbacks(memory, monkeypatch):
-    """What was left to array expressions, where there is next to no room for estimates in doubt."""
+    """Return the estimates that were left to array expressions when there is hardly any memory for doubtful ones."""
     found = import_module("gpu_encode.cuda.fallbacks").FALLBACKS
     monkeypatch.setattr(import_module("gpu_encode.cuda.encodings"), "ROOM_FOR_DOUBTS", 0)
     found.clear()

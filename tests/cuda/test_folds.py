@@ -22,7 +22,7 @@ def count(counting, kernels, monkeypatch):
 
 
 def folds_of_chunk(count, folds, n_rows, n_folds):
-    """Fold of every row of a chunk, from the cells of rows that each have a category of their own."""
+    """Return the fold of every row of a chunk, from the cells of rows that each have their own category."""
     accumulators = memory.zeros((n_rows + 2) * n_folds, np.int64)
     codes = memory.to_device(np.arange(n_rows, dtype=np.int32))
     count(codes, None, folds, (n_rows + 2, n_folds, 1), accumulators)

@@ -12,12 +12,12 @@ from tests.backends import memory
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")]
 
 ORDERS = ("random", "interleaved", "contiguous")
-# Around a vector, a turn of the grid and several of them.
+# Sizes around a vector, around one step of the grid, and around several.
 SIZES = [*range(10), 15, 16, 17, 47, 48, 49, 97, 150]
 
 
 def make_table(n_lines, n_folds, n_outputs, dtype):
-    """Entries that all differ, among them a NaN and a negative zero."""
+    """Return entries that all differ, among them a NaN and a negative zero."""
     size = n_lines * n_folds * n_outputs
     table = np.arange(size).astype(dtype)
     if np.issubdtype(dtype, np.floating) and size > 2:
@@ -26,24 +26,24 @@ def make_table(n_lines, n_folds, n_outputs, dtype):
 
 
 def draw_codes(n_rows, n_lines):
-    """Codes with missing and unknown among them."""
+    """Return codes, some of them missing or unknown."""
     return np.random.default_rng(n_rows).integers(-2, n_lines - 2, n_rows).astype(np.int32)
 
 
 def place_out(n_rows, n_outputs, dtype, order, offset):
-    """Room for an output that begins anywhere, and the memory around it."""
+    """Return memory for an output that begins at any address, and the memory around it."""
     around = memory.to_device(np.full(n_rows * n_outputs + offset + 5, 7, dtype))
     piece = around[offset : offset + n_rows * n_outputs]
     return around, (piece.reshape(n_outputs, n_rows).T if order == "F" else piece.reshape(n_rows, n_outputs))
 
 
 def place_view(array, offset):
-    """Put an array on the device, some places behind a vector."""
+    """Put an array on the device, some items after an aligned address."""
     return memory.to_device(np.concatenate([np.zeros(offset, array.dtype), array]))[offset:]
 
 
 def check(gathering, table, codes, folds, order="F", offsets=(0, 0, 0)):
-    """Compare all bits; offsets are of codes, given folds and output."""
+    """Compare all bits; `offsets` holds those of the codes, the given folds and the output."""
     n_rows, n_outputs, offset = len(codes), table.shape[2], offsets[2]
     expected = np.zeros((n_rows, n_outputs), table.dtype)
     cpu_fallback.gather(table, codes, folds, expected)
@@ -83,7 +83,7 @@ def test_rows_far_on(gathering, kind, n_folds, first_row):
 @pytest.mark.parametrize("codes", range(4))
 @pytest.mark.parametrize("out", range(4))
 def test_views_that_begin_between_vectors(gathering, dtype, codes, out):
-    # A vector read or written elsewhere than at a multiple of its size would stop the program here, as it does a GPU.
+    # A vector read or written at a misaligned address would stop the program here, as it does a GPU.
     for n_rows in (1, 2, 3, 4, 7, 61):
         for kind, folds in [("given", 0), ("given", codes), ("given", 3), ("random", 0), ("contiguous", 0)]:
             table = make_table(9, 4, 1, dtype)
@@ -126,7 +126,7 @@ def test_neighbours_are_looked_up_without_an_index(gathering, monkeypatch, dtype
     known = np.arange(n, dtype=wide) + np.array(lowest, wide)
     random = np.random.default_rng(n)
     values = np.concatenate([random.choice(known, 300), np.array([ends.min, ends.max, 0, known[0], known[-1]], wide)])
-    # Just outside, where the type has such numbers.
+    # Numbers just outside of the range, if the type has them.
     outside = [int(known[0]) - 1, int(known[-1]) + 1]
     values = np.append(values, np.array([each for each in outside if ends.min <= each <= ends.max], wide)).astype(dtype)
     table = random.standard_normal((n + 2, 1, 1)).astype(np.float32)

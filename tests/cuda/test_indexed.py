@@ -30,7 +30,7 @@ def categories(monkeypatch):
 
 
 def draw(dtype, place="low", n_rows=N):
-    """Numbers of a small range with gaps: from the lowest of the type on, around zero, or up to the highest."""
+    """Return numbers of a small range with gaps: at the lowest number of the type, around zero, or at the highest."""
     held = np.iinfo(dtype)
     lowest = {"low": held.min, "zero": max(held.min, -50), "high": held.max - 99}[place]
     chosen = np.random.default_rng(n_rows).choice(GAPS, n_rows)
@@ -38,7 +38,7 @@ def draw(dtype, place="low", n_rows=N):
 
 
 def hide_one(numbers):
-    """Put a number far from all others where no guess looks."""
+    """Put a number far from all others in a row that no guess reads."""
     hidden = numbers.copy()
     hidden[1] = int(numbers.min()) + 5000 if numbers.max() < np.iinfo(numbers.dtype).max - 5000 else 0
     return hidden
@@ -66,9 +66,9 @@ def test_codes_and_categories_are_those_of_factorize(categories, dtype, place):
 def test_longer_indexes_have_their_codes_written(categories, monkeypatch):
     indexed = import_module("gpu_encode.cuda.indexed")
     codes, _ = categories.index_numbers(memory.to_device(draw(np.int32)))
-    for most in (len(codes.index.ranks) + 1, len(codes.index.ranks)):
+    for most in (len(codes.numbers.ranks) + 1, len(codes.numbers.ranks)):
         monkeypatch.setattr(indexed, "MOST_OFFSETS", most)
-        assert indexed.source_of(codes).size == (most - 1 if most > len(codes.index.ranks) else 0)
+        assert indexed.source_of(codes).size == (most - 1 if most > len(codes.numbers.ranks) else 0)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
@@ -118,7 +118,7 @@ def test_counts_by_unwritten_codes(categories, counting, kernels, monkeypatch, d
     counting.count(unwritten, memory.to_device(classes), folds, (len(distinct) + 2, n_folds, 2), accumulators)
     expected = cpu_fallback.accumulate(Rows(codes, classes), SumShape(len(distinct), n_folds, 2), folds)
     assert np.array_equal(memory.to_host(accumulators), expected.ravel())
-    # Nobody has asked for the codes.
+    # Nothing has asked for the codes yet.
     assert ("written" in vars(unwritten)) == (dtype == "int16")
 
 
@@ -126,7 +126,7 @@ def test_counts_by_unwritten_codes(categories, counting, kernels, monkeypatch, d
 @pytest.mark.parametrize("place", ["low", "zero", "high"])
 @pytest.mark.parametrize("gap", [None, 1, 98])
 def test_numbers_that_are_neighbours_need_no_index(categories, counting, dtype, place, gap):
-    # As many as nearly fill what the guess has room for, or with one missing.
+    # Almost as many categories as the guess allows, or with one missing.
     held = np.iinfo(dtype)
     lowest = {"low": held.min, "zero": max(held.min, -50), "high": held.max - 99}[place]
     offsets = np.random.default_rng(2).permutation(3 * N) % 100
@@ -222,7 +222,7 @@ OPTIONS = {
 
 
 def encode(place, scheme, options, X, y, weight, **parameters):
-    """All that an encoder gives where rows lie there: by fit_transform, by transform, and what it keeps."""
+    """Return all results of an encoder for rows in this place: fit_transform, transform, and fitted attributes."""
     encoder = TargetEncoder(**({"target_type": "binary"} | options | parameters), cv=SCHEMES[scheme])
     X, y, weight = (None if array is None else place(array) for array in (X, y, weight))
     results = [quietly(encoder.fit_transform, X, y, sample_weight=weight), *encoder.encodings_]
@@ -232,7 +232,7 @@ def encode(place, scheme, options, X, y, weight, **parameters):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_encodings_are_those_of_the_cpu(categories, runtime, scheme, name):
-    # Rows of some columns do not lie in one piece.
+    # Rows of some columns are not contiguous.
     X = np.column_stack([draw("int32", "zero", FEW), ROWS % 5 - 2]).astype(np.int32) + (50 if name == "levels" else 0)
     options = dict(OPTIONS[name])
     y, weight = options.pop("y", (ROWS * 5 % 3 == 0).astype(np.int32)), options.pop("weight", None)

@@ -26,16 +26,26 @@ from cpu_fallback.fused_rules import (
 )
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import KeyColumns, KeyEncodings, Layout, Rows
-from gpu_encode import GroupKFold, Holdout, KFold, Sigmoid, TargetEncoder, TimeFolds, load
-from gpu_encode.fitting import fit as fitting
-from gpu_encode.fitting import inputs, key_batches
+from gpu_encode import (
+    GroupKFold,
+    Holdout,
+    KFold,
+    LeaveOneOut,
+    Ordered,
+    Sigmoid,
+    TargetEncoder,
+    TimeFolds,
+    interactions,
+    load,
+)
+from gpu_encode.fitting import columns
 from gpu_encode.seam.ops import use_backend
 from tests.backends import ON_CUDA, memory
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.laws.test_key_batches import keys_of, make_rows
 from tests.strategies import examples
 
-# Few rows of a class, and rows that see none, are other tests' matter.
+# Other tests cover classes of few rows, and rows that see no other row.
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 SCHEMES = [None, KFold(4, stratify=True), KFold(3, order="contiguous"), TimeFolds(3, time="time"), Holdout(0.4)]
@@ -53,7 +63,7 @@ def module():
 
 @pytest.fixture
 def launched(monkeypatch):
-    """Names of the kernels in CUDA C++ that are launched."""
+    """Return a list that collects the names of launched CUDA C++ kernels."""
     raw, names = import_module("gpu_encode.cuda.raw"), []
     run = raw.run
     monkeypatch.setattr(raw, "run", lambda name, *given, **options: names.append(name) or run(name, *given, **options))
@@ -68,8 +78,7 @@ def fit(name, X, y, groups=None, **choices):
 
 def fit_alone(X, y, groups=None, **choices):
     with pytest.MonkeyPatch.context() as patch:
-        for owner in (inputs, key_batches, fitting):
-            patch.setattr(owner, "FEWEST_TOGETHER", 10**9)
+        patch.setitem(columns.FEWEST_ON, "cpu", 10**9)
         return fit("compiled", X, y, groups, **choices)
 
 
@@ -103,6 +112,51 @@ def test_launches_do_not_depend_on_the_number_of_keys(name, launched, cv, smooth
     of_keys = [each for each in launched if each.endswith("_keys")]
     assert of_keys == ["count_keys", "encode_keys", "gather_keys"]
     assert "gather_rows" not in launched
+
+
+def draw_table(n_rows, order, dtype):
+    """Columns of whole numbers, with gaps and without, and one whose range is long."""
+    random = np.random.default_rng(n_rows)
+    sizes = [3, 40, 7, 300]
+    columns = [random.integers(0, size, n_rows) * (1 + 2 * (size == 40)) + size for size in sizes]
+    columns.append(random.integers(0, 2, n_rows) << (20 if dtype == np.int32 else 40))
+    return np.array(columns, dtype, order="C" if order == "F" else "F").T
+
+
+# What is encoded together on a GPU, and what is not.
+ON_DEVICE = {"folds": {}, "several targets": {}, "out": {"cv": LeaveOneOut()}, "ordered": {"cv": Ordered()}}
+ON_DEVICE |= {"weights": {}, "reals": {"target_type": "continuous"}, "few": {"columns": [0, 1, (0, 1)]}}
+
+
+@pytest.mark.parametrize("case", ON_DEVICE)
+@pytest.mark.parametrize(("order", "dtype"), [("C", np.int32), ("F", np.int32), ("C", np.int64), ("F", np.int16)])
+def test_columns_of_a_device(ops, launched, case, order, dtype):
+    X = draw_table(150, order, np.int32 if dtype == np.int16 else dtype)
+    X = X[:, :4].astype(dtype) if dtype == np.int16 else X
+    y, weight = np.arange(150) * 7 % 11 % 2, np.arange(150) % 3 + 1.0 if case == "weights" else None
+    choices = {"columns": interactions(range(X.shape[1])), "smooth": 2.5, "dtype": "float32"} | ON_DEVICE[case]
+    if case == "several targets":
+        y, choices["target_type"] = np.stack([y, 1 - y], axis=1), ["binary", "binary"]
+    encoder, other = TargetEncoder(device="cuda", **choices), TargetEncoder(device="cpu", **choices)
+    given = None if weight is None else memory.to_device(weight)
+    found = encoder.fit_transform(memory.to_device(X), memory.to_device(y), sample_weight=given)
+    with use_backend("compiled"):
+        expected = other.fit_transform(X, y, sample_weight=weight)
+    assert_same_bits(memory.to_host(found), expected)
+    assert_same_encoder(encoder, other)
+    assert launched.count("count_keys") == {"folds": 1, "few": 1, "several targets": 2}.get(case, 0)
+
+
+def test_combinations_stay_on_the_device(ops):
+    # So many that they are hashed, and of a target whose keys are encoded alone.
+    numbers = np.arange(300)
+    X, y = memory.to_device(np.stack([numbers, numbers * 7 % 300], axis=1)), memory.to_device(numbers / 8)
+    encoder = TargetEncoder(device="cuda", columns=[0, 1, (0, 1)])
+    encoder.fit_transform(X, y)
+    tuples = encoder._model.keys[2].tuples
+    assert len(tuples) == 300
+    assert not isinstance(tuples._prefixes[-1], np.ndarray)
+    assert tuples.members.tolist() == [[number, number * 7 % 300] for number in range(300)]
 
 
 def test_groups_are_folds(name):
@@ -152,7 +206,7 @@ RULES |= {"sigmoid": (SIGMOID, 3.0), "bayes": (EMPIRICAL_BAYES, 0.0)}
 
 
 def draw(n_rows, n_folds, n_classes, kind="given"):
-    """Codes, -1 where missing, and classes and folds; one fold is empty where there are several."""
+    """Return codes (-1: missing), classes and folds; one fold is empty if there are several."""
     random = np.random.default_rng(n_rows)
     columns = [
         np.where(random.random(n_rows) < 0.1, -1, random.integers(0, max(size - 1, 1), n_rows)) for size in SIZES
@@ -176,7 +230,7 @@ def draw(n_rows, n_folds, n_classes, kind="given"):
 
 
 def population_of(rows, shrinkage):
-    """What views see of all rows."""
+    """Return the sums of all rows that views see."""
     folds = (
         rows.folds
         if isinstance(rows.folds, np.ndarray)
@@ -194,7 +248,7 @@ def population_of(rows, shrinkage):
 
 
 def run(ops, columns, rows, rule, dtype, to):
-    """Encode all keys; gives the encodings, and of each key cells and counts."""
+    """Encode all keys; return the encodings, and the cells and counts of each key."""
     n_outputs = rows.n_classes - (1 if rows.n_classes == 2 else 0)
     values = ops.zeros((n_outputs * len(KEYS), len(rows.rows.classes)), dtype)
     folds = to(rows.folds) if isinstance(rows.folds, np.ndarray) else rows.folds

@@ -27,7 +27,7 @@ CLOSED = [name for name in SMOOTHINGS if name != "tiny m"]
 
 
 def halves(random, size):
-    """Neighbours of one: means of two, four or eight are often exactly between two of them."""
+    """Return floats near one: means of two, four or eight of them are often exactly between two floats."""
     return 1 + random.integers(-9, 9, size) * 2.0**-53
 
 
@@ -48,13 +48,13 @@ TARGETS = {
 
 @pytest.fixture
 def device():
-    """The backend as it is, on whose device all arrays lie."""
+    """Return the backend itself, on whose device all arrays lie."""
     return import_module("gpu_encode.cuda")
 
 
 @pytest.fixture
 def open_rows(monkeypatch):
-    """How many rows each call has left to exact code; None of a call without closed forms."""
+    """Return a list: how many rows each call left to exact code; None for a call without closed forms."""
     module, found = import_module("gpu_encode.cuda.leave_one_out"), []
     memory, list_open_rows = import_module("gpu_encode.cuda.memory"), module.list_open_rows
 
@@ -68,7 +68,7 @@ def open_rows(monkeypatch):
 
 
 class Data:
-    """Rows of few categories, some rows alone in theirs, on the host."""
+    """Return host rows of few categories; some categories have a single row."""
 
     def __init__(self, target, size, smoothing="m-estimate", rule="plain", weight=None):
         random = np.random.default_rng(size)
@@ -82,7 +82,7 @@ class Data:
         return SumSpec(Layout(*category_sums.windows(ops, target, self.rows.weight, powers, len(self.rows))), False)
 
     def encode(self, ops, rows, out):
-        """Encode rows, which may lie on a device, and give the flags of the unseen."""
+        """Encode rows on host or device, and return the flags of the unseen rows."""
         wide = self.rows.target.astype(np.float64) if self.rows.target.dtype == np.float32 else self.rows.target
         task = EncodingTask(ops, rows, OnlyKey(N_CATEGORIES), 1, self.spec(cpu_fallback, wide), self.rule)
         return fit.train(task, upload(LeaveOneOutPlan(), ops), out, want_unseen=True).unseen
@@ -96,7 +96,7 @@ class Data:
 
 
 def shifted(ops, array, by):
-    """Bring an array to the device, some items after the beginning of its memory."""
+    """Copy an array to the device, some items after the beginning of its memory."""
     if array is None:
         return None
     memory = ops.to_device(np.concatenate([np.zeros(by, array.dtype), array]))
@@ -111,7 +111,7 @@ def assert_same(ops, data, dtype, shifts=(0, 0, 0)):
     out = memory[shifts[2] : -2].reshape(-1, 1)
     found = data.encode(ops, rows, out)
     written = ops.to_host(memory)
-    # Of equal words one NaN is not as good as another.
+    # Words are compared, so that NaN of different bits differ.
     assert written[shifts[2] : -2].tobytes() == expected.tobytes()
     assert (written[: shifts[2]] == 5.0).all()
     assert (written[-2:] == 5.0).all()
@@ -146,7 +146,7 @@ def test_rows_anywhere_in_memory(device, smoothing, size):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_that_stay_open_are_listed_wherever_they_lie(device, open_rows, dtype):
     data = Data("whole", 4300)
-    # No double.
+    # No float64 is this number.
     data.rows.target[[5, 1022, 1023, 4094, 4299]] = 2**53 + 1
     assert_same(device, data, dtype, (1, 0, 2))
     assert 5 <= open_rows[0] < 60
@@ -202,7 +202,7 @@ def exact_sums(target, codes, n_lines):
 
 
 def lines_of(device, data, wide):
-    """Lines that the device makes, (categories + 3, doubles), and exact sums of their rows."""
+    """Return the lines that the device makes, (categories + 3, doubles), and the exact sums of their rows."""
     module, loo = import_module("gpu_encode.cuda.closed_forms"), import_module("gpu_encode.cuda.row_encodings")
     spec = data.spec(cpu_fallback, data.rows.target)
     sums = cpu_fallback.accumulate(data.rows, SumShape(N_CATEGORIES, layout=spec.layout))[:, 0]
@@ -216,7 +216,7 @@ def lines_of(device, data, wide):
 
 
 def assert_near(found, true, bound):
-    """Demand that the sum of some doubles is a number, but for a share of it."""
+    """Demand that the sum of some doubles equals a number, up to a share of it."""
     assert abs(sum(map(Fraction, found)) - true) <= Fraction(bound) * abs(true)
 
 

@@ -19,7 +19,7 @@ STAGE = 64
 
 
 class Stream:
-    """Copies that wait: done at the latest when somebody waits for them, and no sooner."""
+    """A stream whose copies run only when something waits for them."""
 
     def __init__(self):
         self.waiting = []
@@ -53,7 +53,7 @@ class Event:
 
 
 class Pinned(ctypes.c_uint8 * STAGE):
-    """A buffer that somebody else writes into as soon as it is let go."""
+    """A buffer that another owner overwrites as soon as it is released."""
 
     def __del__(self):
         ctypes.memset(self, 255, STAGE)
@@ -183,16 +183,16 @@ class Pool:
     """CuPy's own pool of memory."""
 
     def malloc(self):
-        """Allocator that CuPy begins with."""
+        """The allocator that CuPy begins with."""
 
 
 class CudaMemoryResource:
-    """What RMM begins with."""
+    """The allocator that RMM begins with."""
 
 
 @pytest.fixture
 def allocations(monkeypatch):
-    """CuPy and RMM as far as allocators go: which one is in use."""
+    """Stand-ins for CuPy and RMM with only their allocators, which record the one in use."""
     pool, used = Pool(), ["CuPy's"]
     cuda = SimpleNamespace(get_allocator=lambda: pool.malloc)
 

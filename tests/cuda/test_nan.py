@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore:overflow enco
 
 @pytest.fixture
 def words():
-    """Bits of floats, a third of them with every bit of an exponent set: NaN of either sign and any payload."""
+    """Draw bits of floats; a third have every exponent bit set: NaN of either sign and any payload."""
     random = np.random.default_rng(5)
     words = random.integers(0, 2**64 - 1, 42, np.uint64, endpoint=True)
     words[random.random(42) < 0.3] |= np.uint64(0x7FF0000000000000)
@@ -28,7 +28,7 @@ def test_a_nan_of_any_bits_is_the_one_nan(words, dtype, shape):
     found = casting.cast_encodings(given, dtype)
     assert (found.dtype, found.shape) == (dtype, shape)
     assert memory.to_host(found).tobytes() == expected.tobytes()
-    # No second table stands beside one of the same type.
+    # A table of the same type needs no second table.
     if values.size:
         assert (found.data.ptr == given.data.ptr) == (dtype == "float64")
 

@@ -27,7 +27,7 @@ def chunks():
 
 @pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
-    """Rows without ties go one way only, and a few at a time."""
+    """Send rows without ties through one method only, and a few rows at a time."""
     module = import_module("gpu_encode.cuda.ordered")
     if request.param == "sorting":
         monkeypatch.setattr(module, "fits", lambda shape: False)
@@ -36,7 +36,7 @@ def way(request, monkeypatch):
 
 
 def compare(ops, rows, ties, layout, shape, cuts=()):
-    """Chain chunks over both backends, and compare what rows see and what is carried on."""
+    """Chain chunks on both backends, and compare the sums that rows see and the carry."""
     carries = [Carry.empty(shape[0] - 2, *shape[1:], ties is not None) for _ in range(2)]
     edges = [0, *cuts, len(rows)]
     for start, stop in pairwise(edges):

@@ -27,7 +27,7 @@ ORDERS = orders.ORDERS | {"odd blocks": lambda size: Permutation(size, 6, 21)}
 
 
 def draw(size, n_categories=6, n_classes=2, seed=0):
-    """Codes of which some are common, missing or unknown ones among them; and classes."""
+    """Return codes, some of them common, missing or unknown; and classes."""
     random = np.random.default_rng(size + seed)
     codes = np.minimum(random.zipf(1.3, size) - 3, n_categories - 1)
     return codes.astype(np.int32), (random.random(size) ** 2 * n_classes).astype(np.int32)

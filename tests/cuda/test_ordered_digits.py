@@ -16,7 +16,7 @@ DRAWN = [("real", "none"), ("real", "real"), ("whole", "whole"), ("classes", "re
 
 @pytest.fixture
 def tiled(monkeypatch):
-    """Rows go one way only, and a few at a time."""
+    """Send rows through one method only, and a few rows at a time."""
     module = import_module("gpu_encode.cuda.ordered_encodings")
     monkeypatch.setattr(module, "TILE", 48)
     monkeypatch.setattr(module, "BYTES_A_ROW", 1 << 20)

@@ -28,7 +28,7 @@ ORDERS = orders.ORDERS
 
 
 def tied(size, random):
-    """Few numbers, whose sums often lie in the middle of two floats once they are divided."""
+    """Return a few numbers; their sums, once divided, often lie half-way between two floats."""
     return random.choice([19.99, 5.01, 1.0, 2.0**-20, -19.99, 2.0**20 + 2.0**-32, 0.1], size)
 
 
@@ -55,7 +55,7 @@ FALLING_BACK = {
 
 
 def draw(size, name="normal", n_categories=11, seed=0):
-    """Codes of which some are common, missing or unknown ones among them; and numbers."""
+    """Return codes, some of them common, missing or unknown; and numbers."""
     random = np.random.default_rng(size + seed)
     codes = np.minimum(random.zipf(1.3, size) - 3, n_categories - 1)
     return codes.astype(np.int32), {**NUMBERS, **FALLING_BACK}[name](size, random)
@@ -63,7 +63,7 @@ def draw(size, name="normal", n_categories=11, seed=0):
 
 def task_on(ops, codes, target, smoothing, rule):
     given = EncodingRule(SMOOTHINGS[smoothing], **RULES[rule])
-    # NumPy has no kernels for float32: its rows are float64 ones.
+    # The NumPy backend does not take float32: its rows are float64.
     wide = target.astype(np.float64) if target.dtype == np.float32 else target
     windows = category_sums.windows(cpu_fallback, wide, None, 2 if given.statistic.needs.squares else 1, len(codes))
     rows = (codes, wide) if ops is cpu_fallback else (ops.to_device(codes), ops.to_device(target))

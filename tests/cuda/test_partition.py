@@ -20,7 +20,7 @@ def partition():
 
 @pytest.fixture
 def sort(partition, kernels):
-    """Give what sorts rows by their codes: words, runs (buckets, tiles), sizes, and the rows of a tile."""
+    """Return a function that sorts rows by codes into words, runs (buckets, tiles), sizes, and the rows of a tile."""
 
     def sorted_by(codes, n_lines, shift, start=0, size=None, values=None):
         size = len(codes) - start if size is None else size
@@ -48,7 +48,7 @@ def sort(partition, kernels):
 
 
 def draw(n_rows, n_lines, kind):
-    """Lines of rows: all alike, all different, a hot one, sorted, or any; some count from the end."""
+    """Return lines of rows: all alike, all different, one frequent, sorted, or any; some count from the end."""
     random = np.random.default_rng(n_rows)
     lines = {
         "one": np.full(n_rows, n_lines // 2),
@@ -85,7 +85,7 @@ def test_runs_hold_the_rows_of_their_tile_and_bucket(sort, kind, n_rows):
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])
 @pytest.mark.parametrize("n_rows", N_ROWS)
 def test_values_go_with_their_rows(sort, dtype, n_rows):
-    # Any bits at all: none is looked at.
+    # Any bits: the kernel reads none of them.
     values = np.frombuffer(np.random.default_rng(n_rows).bytes(n_rows * np.dtype(dtype).itemsize), dtype)
     codes, lines = draw(n_rows, 700, "hot")
     words, runs, _, tile, found = sort(codes, 700, 3, values=values)
@@ -133,7 +133,7 @@ def test_every_source_of_keys_and_folds(counting, partition, monkeypatch, source
     ranks = np.where(np.arange(n_categories) % 5 == 1, 0, 1 + random.permutation(n_categories)).astype(np.int32)
     plain = source in ("codes", "words without ranks")
     codes = np.where(offsets < n_categories, offsets if plain else ranks[offsets % n_categories] - 1, -2)
-    # Numbers that have no rank count as the last line.
+    # Numbers without a rank count as the last line.
     codes = codes.astype(np.int32)
     classes = random.integers(0, n_classes, n_rows).astype(np.int32) if n_classes > 1 else None
     if order == "given":

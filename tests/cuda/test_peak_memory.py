@@ -1,4 +1,4 @@
-"""Peak device memory of a call, in bytes for each row and each category, in addition to its input and output.
+"""Peak device memory of a call, in bytes per row and per category, in addition to its input and output.
 
 Live arrays are counted: at every line of the package that makes an array, the size of all live arrays is recorded.  Two
 calls with different numbers of rows, or of categories, are compared line by line, so everything that does not grow
@@ -32,7 +32,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Greedy", "ignore:[0-9]+ rows see no rows"),
 ]
 
-# Whole tiles, equal groups, times, classes and shares of null; hash tables and checkpoints of one size for both.
+# Both sizes have whole tiles, equal groups, times, classes and shares of null, and equally large hash tables and
+# checkpoints.
 FEW, MANY, TILE = 48, 60, 12
 
 
@@ -41,12 +42,12 @@ def fold_numbers(n_rows):
 
 
 def half_splits(n_rows):
-    """Two splits that use every second row of the other half."""
+    """Return two splits; each trains on every second row of the other half."""
     first, second = np.split(np.arange(n_rows), 2)
     return [(second[::2], first), (first[::2], second)]
 
 
-# How the document calls the scheme, and what makes it for some rows.
+# The scheme's name in the document, and a function that makes the scheme for a number of rows.
 SCHEMES = {
     "`Greedy`": lambda n: Greedy(),
     "`KFold`, random": lambda n: KFold(5),
@@ -70,7 +71,7 @@ SCHEMES = {
     "two splits, each trained on half of the other's rows": half_splits,
 }
 JOINT, CONTINUOUS = {"columns": [(0, 1)]}, {"target_type": "continuous"}
-# Kinds of columns: what is asked of the rows.
+# Kinds of columns, with the arguments of `peaks` that make them.
 COLUMNS = {
     "int64": {"column": "int64"},
     "int32": {"column": "int32"},
@@ -83,7 +84,7 @@ COLUMNS = {
     "two columns of int64, row by row (a C-ordered matrix)": {"column": "int64", "width": 2},
     "two columns of int64 as a joint key": {"column": "int64", "width": 2, "order": "F", "options": JOINT},
 }
-# Kinds of targets and weights: what is asked of the rows.
+# Kinds of targets and weights, with the arguments of `peaks` that make them.
 VECTORS = {
     "class, int32": {},
     "class, int64": {"target": "class", "target_dtype": "int64"},
@@ -101,7 +102,7 @@ ASKED = {"class": {}, "real": {"target": "real"}, "class and weights": {"weight"
 
 
 def read_document():
-    """Bytes that the document gives, by the names of the line and of the column."""
+    """Return the bytes in the document's tables, by the names of the line and of the column."""
     text = (Path(__file__).parents[2] / "docs" / "rapids.md").read_text()
     section = text.split("### Peak memory by scheme\n")[1].split("\n#")[0]
     figures = {}
@@ -116,7 +117,7 @@ DOCUMENT = read_document()
 
 
 class Count:
-    """Bytes of the arrays that are alive, and the most there were at each line that makes one."""
+    """Counts the bytes of live arrays, and the most of them at each line that makes an array."""
 
     def __init__(self):
         self.known = set()
@@ -140,7 +141,7 @@ class Count:
 
 
 def line_of_package():
-    """Calls of the package that led here, each by its place in the code."""
+    """Return the package's calls that led here, each by its position in the code."""
     frame, calls = sys._getframe(1), []
     while frame is not None:
         if frame.f_globals["__name__"].startswith("gpu_encode."):
@@ -179,7 +180,7 @@ def count(monkeypatch):
 
 @pytest.fixture(scope="module", autouse=True)
 def _cycles_are_kept():
-    """An array in a cycle of references counts as alive: when it is collected is anybody's guess."""
+    """Turn off garbage collection: arrays in a cycle of references count as alive, since their end is unpredictable."""
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -189,7 +190,7 @@ def _cycles_are_kept():
 
 
 def column_of(n_rows, column, missing):
-    """Rows of a column on the device, as a frame of cuDF gives them."""
+    """Return a column on the device, as a cuDF frame holds it."""
     module, memory = import_module("gpu_encode.tables.frames.device_columns"), import_module("gpu_encode.cuda.memory")
     numbers, nulls = np.arange(n_rows) % 16, np.arange(n_rows) % 4 == 0
     if column == "text":
@@ -204,7 +205,7 @@ def column_of(n_rows, column, missing):
 
 
 def vectors_of(n_rows, target, target_dtype, weight):
-    """Target and options of a call: classes or real numbers, weights, groups."""
+    """Return target and options of a call: classes or real numbers, weights, groups."""
     memory = import_module("gpu_encode.cuda.memory")
     numbers = np.arange(n_rows)
     real = target == "real"
@@ -214,7 +215,7 @@ def vectors_of(n_rows, target, target_dtype, weight):
 
 
 def matrix_of(n_rows, column, width, order, timed):
-    """Matrix of numbers on the device, its times, or what folds follow from, in the last column."""
+    """Return a matrix of numbers on the device; its last column holds the times, or the values that folds depend on."""
     memory = import_module("gpu_encode.cuda.memory")
     columns = [np.arange(n_rows) % 16] * width + [np.arange(n_rows) % 4] * timed
     matrix = np.column_stack(columns).astype("int32" if column == "text" else column)
@@ -236,7 +237,7 @@ def peaks(
     order="C",
     options=None,
 ):
-    """Bytes alive at each line, beyond what the call is given and what it gives."""
+    """Return the live bytes at each line, without the call's input and output."""
     cv = scheme(n_rows)
     timed = any(getattr(cv, name, None) is not None for name in ("time", "by"))
     X, frame = matrix_of(n_rows, column, width, order, timed), import_module("gpu_encode.tables.frames").Frame
@@ -244,7 +245,7 @@ def peaks(
         held = column_of(n_rows, column, missing)
         monkeypatch.setattr(frame, "_device_column", lambda self, position: held)
     if timed:
-        # As cuDF's frames are: columns that pass through are not touched.
+        # As with cuDF frames: columns that pass through are not touched.
         monkeypatch.setattr(frame, "assemble", lambda self, names, arrays, passed, kind: arrays)
         options = {"columns": [0]}
     y, rest = vectors_of(n_rows, target, target_dtype, weight)
@@ -262,8 +263,8 @@ def peaks(
 
 
 def bytes_a_row(count, monkeypatch, **asked):
-    """Most that grows with a row at any line, rounded up; one that one call alone reaches must not be its peak."""
-    # The first call of a kind may reach lines on other ways: what it finds missing, it makes.
+    """Return the largest growth per row at any line, rounded up; no line that only one call reaches may be its peak."""
+    # The first call of a kind may take other ways through the code, since it makes what later calls reuse.
     _, few, many = (peaks(count, monkeypatch, n_rows, **asked) for n_rows in (FEW, FEW, MANY))
     both = few.keys() & many.keys()
     for peak in (few, many):
@@ -300,7 +301,7 @@ def test_the_document_names_every_kind():
 
 
 def encode_categories(count, n_categories, call, **options):
-    """Call on a thousand rows of so many categories and five folds; gives what is alive, beyond rows, at each line."""
+    """Encode 1,024 rows of `n_categories` categories in five folds; return the live bytes at each line, beyond rows."""
     memory, rows = import_module("gpu_encode.cuda.memory"), np.arange(1024)
     X, y = memory.to_device((rows % n_categories).astype(np.int32)[:, None]), memory.to_device(rows // 2 % 2)
     encoder = TargetEncoder(cv=KFold(5), smooth=10.0, dtype="float32", device="cuda", **options)
@@ -316,11 +317,11 @@ def encode_categories(count, n_categories, call, **options):
 
 @pytest.fixture
 def bytes_a_category(count, monkeypatch):
-    """Give what grows with a category, at most, at the lines below some function of the package."""
+    """Return a function that measures the largest growth per category at the lines below a function of the package."""
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "TILE", 320)
 
     def measure(function, call, **options):
-        # Encoders are kept: what they hold counts.
+        # Encoders are kept alive: the memory that they hold counts.
         (few, _first), (many, _second) = (encode_categories(count, n, call, **options) for n in (256, 512))
         lines = [line for line in few.keys() & many.keys() if function in names_of(line)]
         return max((many[line] - few[line]) / 256 for line in lines)
@@ -329,30 +330,30 @@ def bytes_a_category(count, monkeypatch):
 
 
 def names_of(line):
-    """Functions of the package that led to a line."""
+    """Return the functions of the package that led to a line."""
     return [line] if isinstance(line, str) else [code.co_name for code, _ in line]
 
 
 def test_a_table_in_one_pass_takes_what_it_gives(bytes_a_category):
-    # Two counts, an encoding in the type of the output, and whether it is unseen, of each fold; the room for estimates
-    # in doubt grows in whole numbers.  Codes are looked up in an index.
+    # Per fold: two counts, an encoding in the output type, and whether it is unseen.  Memory for doubtful estimates
+    # grows in whole numbers.  Codes are looked up in an index.
     assert round(bytes_a_category("encode_categories", "fit_transform")) == 5 * (2 * 8 + 4 + 1) + 4
 
 
 def test_moments_of_tiles_are_put_together_field_by_field(bytes_a_category):
-    # On a scale, which no fused pass knows; count, mean and two digits of each fold, the digits twice.
+    # With a scale, which no fused pass supports.  Per fold: count, mean and two digits, the digits twice.
     assert bytes_a_category("concatenate", "fit_transform", scale="sqrt") == 84 + 5 * 8 * (1 + 1 + 2 + 2)
 
 
 def test_a_model_keeps_what_rows_are_looked_up_in(bytes_a_category):
-    # An encoding; whole numbers that are neighbours need no index.
+    # An encoding; consecutive whole numbers need no index.
     assert bytes_a_category("kept", "transform") == 4
     assert bytes_a_category("kept", "transform", indicators=True) == 4 + 1
 
 
-# What 1e8 rows of 1e6 categories take, the same for fewer of both: codes, sums and the slabs of rows that are brought
-# together are shares of the rows.  Types of the keys and of the target, the number of its classes, the scheme, and the
-# most bytes a row.
+# Memory for 1e8 rows of 1e6 categories, measured on fewer of both: codes, sums and slabs of partitioned rows are in
+# proportion to the rows.  Types of the keys and of the target, number of its classes, scheme, and the
+# largest number of bytes per row.
 SCALE, ROWS_A_CATEGORY = 10_240, 100
 MANY_CATEGORIES = {
     "5 folds, int64": ("int64", "int64", 2, lambda: KFold(5), 8),
@@ -366,7 +367,7 @@ MANY_CATEGORIES = {
 
 @pytest.fixture
 def small_tables(monkeypatch):
-    """Let blocks have few cells, and slabs the same share of the rows; gives the names of the kernels launched."""
+    """Give blocks few cells, and slabs the same share of the rows; return the list of launched kernels."""
     sums, counting, partition = (import_module(f"gpu_encode.cuda.{name}") for name in ("sums", "counting", "partition"))
     monkeypatch.setattr(partition, "FEWEST_ROWS", 0)
     monkeypatch.setattr(partition.windows, "add", lambda engine, job: False)

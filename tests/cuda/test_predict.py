@@ -13,18 +13,18 @@ from tests.cuda.instructions import Cost, Counts, Kernel
 # No kernel runs.
 pytestmark = pytest.mark.host
 
-# Results do not travel with a package.
+# Results are not part of a package.
 WITH_RESULTS = pytest.mark.skipif(not (predict.MEASURED / "report.json").exists(), reason="the results are not here")
 MODEL = predict.Model(dict.fromkeys(predict.COEFFICIENTS, 0.0))
 
 
 def of(**coefficients):
-    """Give a model with these coefficients; others are zero."""
+    """Return a model with these coefficients; the others are zero."""
     return predict.Model(MODEL.coefficients | coefficients)
 
 
 def counts_of(random):
-    """Draw counts of a case with a kernel of numba, one of CUDA C++, and a table's."""
+    """Make the counts of a case with a numba kernel, a CUDA C++ kernel, and a table's kernel."""
     row = Cost(random.uniform(10, 3000), 0, *random.uniform(0, 5, 5))
     cuda = Cost(random.uniform(5, 200), random.uniform(0, 1), *random.uniform(0, 2, 5))
     kernels = {"a.rows": Kernel(1, row, Cost()), "b.cu, int": Kernel(1, cuda, Cost(instructions=1e5))}

@@ -10,7 +10,7 @@ from tests.backends import memory
 pytestmark = pytest.mark.cuda
 
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-# Around a vector of each width, one turn of the grid (4 vectors a thread), and several.
+# Sizes around a vector of each width, around one step of the grid (4 vectors a thread), and around several.
 SIZES = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 33, 3071, 3072, 3073, 12_289, 50_001)
 
 
@@ -20,7 +20,7 @@ def categories():
 
 
 def draw(dtype, size, offset):
-    """Numbers of all the range of a type that begin anywhere in memory, on the host and on the device."""
+    """Return numbers of a type's full range that begin at any address, on the host and on the device."""
     ends = np.iinfo(dtype)
     numbers = np.random.default_rng(size).integers(ends.min, ends.max, size + offset, dtype, endpoint=True)
     return numbers[offset:], memory.to_device(numbers)[offset:]

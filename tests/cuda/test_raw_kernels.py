@@ -13,7 +13,7 @@ from cpu_fallback.compiled.border import GIVEN
 from tests.cases import EVERY_COMBINATION
 from tests.cuda.emulated import RawModule, kernels_of
 
-# The emulator is a CPU.
+# The emulator runs on the CPU.
 pytestmark = pytest.mark.host
 
 pytest.importorskip("cupy")
@@ -37,18 +37,18 @@ MOST_SPILLED = {"ordered_sums.cu": 32}
 SPILLED_ON_SM_90 = 4
 # CuPy adds this to what it is given: whatever computes or converts floats takes the smallest ones for zero.
 OF_CUPY = "-ftz=true"
-# What follows codes that are written.
+# Arguments after the codes, if codes are written and not looked up.
 NO_INDEX = 0, 0, 0, np.zeros(0, np.int32)
 
 
 def bounds_of(ptx):
-    """Threads of a block, at most, that each kernel is compiled for."""
+    """Return the largest number of threads in a block for which each kernel is compiled."""
     entries = re.findall(r"\.entry (\w+)\(.*?\.maxntid (\d+)", ptx, re.DOTALL)
     return {name: int(threads) for name, threads in entries}
 
 
 def compile_source(code, architecture, variant=None):
-    """PTX of a source, and what the compiler and the assembler say."""
+    """PTX of a source, and the messages of the compiler and the assembler."""
     nvrtc = pytest.importorskip("cuda.bindings.nvrtc")
     _, program = nvrtc.nvrtcCreateProgram(code.encode(), b"source.cu", 0, [], [])
     options = [*raw.options_of(variant or {}), OF_CUPY, f"--gpu-architecture={architecture}", "--ptxas-options=-v"]
@@ -111,7 +111,7 @@ def test_cells_beyond_32_bits():
     n_lines, n_folds, n_classes = 3, 2**31 - 1, 2
     codes, labels, folds = np.ones(5, np.int32), np.ones(5, np.int32), np.full(5, 2**31 - 2, np.int32)
     cell = (n_folds + 2**31 - 2) * n_classes + 1
-    # Of all the cells only those around this one are there.
+    # Only the cells around this one are in memory.
     room = np.zeros(5, np.int64)
     address = room.ctypes.data - 8 * (cell - 2)
     source = GIVEN, folds, 1, 0, 0, 0, np.ones(1, np.int64)
@@ -127,7 +127,7 @@ def test_entries_beyond_32_bits(bits):
     n_lines, n_folds, n_outputs = 3, 2**31 - 1, 3
     codes, folds = np.array([1, -2, 1, -2] * 1030, np.int32), np.full(4120, 2**31 - 2, np.int32)
     entry = (n_folds + 2**31 - 2) * n_outputs
-    # Of all the entries only the last ones of this line are there.
+    # Only the last entries of this line are in memory.
     held, out = np.arange(5, 8).astype(f"u{bits // 8}"), np.zeros((3, 4120), f"u{bits // 8}")
     table = held.ctypes.data - held.itemsize * entry, n_lines * n_folds * n_outputs
     slots = codes, 2**64 - 2, n_lines + 1, 1, np.zeros(0, np.int32), n_lines

@@ -1,4 +1,4 @@
-"""All ways to sum rows on the GPU give the digits of the definition: by table, by hot categories, by cell."""
+"""All ways to sum rows on the GPU (by table, by hot categories, by cell) give the digits of the definition."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cuda
 N_FOLDS = 3
 LARGEST = 48 * 1024
 HOT = {"SAMPLED_ROWS": 0, "SAMPLE": 10**6}
-# Room for two lines of cells, and for four.
+# Memory for two lines of cells, and for four.
 STRATEGIES = {
     "tables": ({}, None, "add_in_tables"),
     "one copy": ({"MOST_COPIES": 1}, None, "add_in_tables"),
@@ -37,14 +37,14 @@ def sums():
 
 @pytest.fixture
 def limits(sums):
-    """Blocks and bytes of shared memory that the kernels have: what a test sets."""
+    """Return the limits of the kernels, blocks and bytes of shared memory, as a dict that a test changes."""
     kernels = sums.engine()
     return {"blocks": kernels.blocks, "table_bytes": kernels.table_bytes}
 
 
 @pytest.fixture
 def launched(sums, limits, monkeypatch):
-    """Names of the kernels launched, with their number of blocks and bytes of shared memory."""
+    """Return a list that collects the launched kernels: name, number of blocks, bytes of shared memory."""
     names, kernels = [], sums.engine()
 
     def record(name, blocks, threads, *arguments, **others):
@@ -56,7 +56,7 @@ def launched(sums, limits, monkeypatch):
 
 
 def choose(sums, limits, monkeypatch, strategy, drawn):
-    """Force a strategy; gives the name of its kernel."""
+    """Force a strategy; return the name of its kernel."""
     constants, n_lines, kernel = STRATEGIES[strategy]
     limits["table_bytes"] = (LARGEST if n_lines is None else n_lines * bytes_of_line(drawn)) * (strategy != "cells")
     for name, value in constants.items():
@@ -66,7 +66,7 @@ def choose(sums, limits, monkeypatch, strategy, drawn):
 
 
 def bytes_of_line(drawn):
-    """Shared memory that all cells of a category take."""
+    """Return the bytes of shared memory for all cells of a category."""
     words = 0
     for window, power, _ in drawn.layout.measures():
         counts = window.whole and power == 0 and drawn.rows.weight is None
@@ -75,7 +75,7 @@ def bytes_of_line(drawn):
 
 
 def skewed(size, random):
-    """Codes of which nine in ten are the same."""
+    """Return codes; nine in ten are the same."""
     codes = random.integers(-2, N_CATEGORIES, size)
     codes[random.random(size) < 0.9] = 2
     return codes.astype(np.int32)
@@ -98,12 +98,12 @@ def far_apart(size, random):
 
 
 def single_bits(size, random):
-    """Weights at every place within a digit, of 53 bits or of one."""
+    """Return weights of 53 bits or one bit that begin at every position within a digit."""
     return random.choice([2.0**53 - 1, 1.0], size) * 2.0 ** random.integers(-40, 0, size)
 
 
-# What makes the target, classes where it is None; what makes the weight; the powers that are summed in digits; and
-# digits to spare.
+# Functions that make the target (None: classes) and the weight; the powers that are summed in digits; and the number
+# of spare digits.
 KINDS = {
     "real": (reals, None, (1, 2), 1),
     "weighted": (reals, shares, (0, 1, 2), 1),
@@ -120,7 +120,7 @@ KINDS = {
     "large integers with large weights": (integers, integers, (0, 1, 2), 1),
     "single digits": (lambda size, random: random.integers(-(2**32) + 1, 2**32, size), None, (1,), 0),
     "far apart": (far_apart, lambda size, random: random.standard_normal(size) * 1e-300, (0, 1, 2), 1),
-    # The longest products there are, 53 and twice 63 bits.
+    # The longest possible products: 53 bits and twice 63 bits.
     "seven digits": (
         lambda size, random: np.where(random.random(size) < 0.5, -(2**63), 2**63 - 1),
         single_bits,
@@ -131,7 +131,7 @@ KINDS = {
 
 
 def rows_of(kind, size, seed=0):
-    """Rows of which most are of one category, and a layout for them."""
+    """Return rows, mostly of one category, and a layout for them."""
     target, weight, powers, spare = KINDS[kind]
     random = np.random.default_rng(seed)
     classes = None if target else random.integers(0, 2, size).astype(np.int32)
@@ -172,7 +172,7 @@ def test_numbers_of_rows_around_the_edges_of_blocks(ops, sums, limits, launched,
 @pytest.mark.parametrize("strategy", ["tables", "hot", "cells"])
 @pytest.mark.parametrize("offsets", [(1, 0, 0), (3, 1, 0), (0, 1, 1), (2, 0, 1), (1, 1, 1)])
 def test_views_that_begin_between_vectors(ops, sums, limits, launched, monkeypatch, strategy, offsets):
-    # A vector read from elsewhere than from a multiple of its size would stop the program here, as it does a GPU.
+    # A vector read from a misaligned address would stop the program here, as it does a GPU.
     drawn = rows_of("weighted", 61, 3)
     choose(sums, limits, monkeypatch, strategy, drawn)
     columns = drawn.rows.codes, drawn.rows.target, drawn.rows.weight
@@ -222,7 +222,7 @@ def test_tables_are_flushed_and_used_again(ops, sums, limits, launched, monkeypa
 def test_words_of_a_table_hold_as_many_rows_as_a_block_adds(ops, sums, limits, launched, monkeypatch):
     limits["blocks"] = 1
     monkeypatch.setattr(sums, "MOST_COPIES", 1)
-    # Halves of 2**16 - 1 each, the largest that there are.
+    # Halves of 2**16 - 1 each, the largest possible.
     target = np.full(sums.MOST_ADDED + 5, -(2**32) + 1)
     layout = Layout(Window(), Window(0, 2, whole=False))
     rows = Rows(np.zeros(len(target), np.int32), None, target, np.ones(len(target), np.int64))
@@ -265,7 +265,7 @@ def test_small_tables_have_copies(ops, sums, limits, launched, monkeypatch, room
 
 
 def test_a_count_that_nothing_is_added_to(ops, launched):
-    # A window of digits for the count, though without weights rows are counted in one integer: no digits at all.
+    # The layout has a window of digits for the count, but without weights rows are counted in one integer: no digits.
     drawn = rows_of("real", 20)
     layout = replace(drawn.layout, count=Window(-1, 2, whole=False))
     check(ops, replace(drawn, layout=layout), None)
@@ -281,7 +281,7 @@ def test_counts_are_counted_elsewhere(ops, sums, monkeypatch):
 
 
 def hot_lines_of(sums, codes, most):
-    """Hot lines of codes."""
+    """Return the hot lines of codes."""
     job = sums.Addition((), [], len(codes), N_CATEGORIES + 2, 1, 1, None, memory.to_device(np.array(codes, np.int32)))
     return memory.to_host(sums.hot_lines(job, most)).tolist()
 

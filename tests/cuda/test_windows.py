@@ -17,7 +17,7 @@ from tests.cpu_fallback.definitions import N_CATEGORIES, Drawn, carried, sum_row
 pytestmark = pytest.mark.cuda
 
 N_FOLDS, N_LINES = 3, N_CATEGORIES + 2
-# Rows that fill the words of a cell in one block several times.
+# Enough rows to fill the words of a cell in one block several times.
 MANY = 82_418
 
 
@@ -33,7 +33,7 @@ def windows():
 
 @pytest.fixture
 def add(sums, windows, monkeypatch):
-    """Add rows in so many groups of blocks, and see that it was done in windows: add(drawn, folds, n_folds, groups)."""
+    """Return `add(drawn, folds, n_folds, groups)`: it adds rows in `groups` groups of blocks, and demands windows."""
     launched, kernels = [], sums.engine()
 
     def record(name, blocks, threads, *arguments, **others):
@@ -72,7 +72,7 @@ def drawn_of(target, codes, squares):
 
 
 def assert_exact(found, drawn, folds=None, n_folds=1):
-    """Compare with the sums of fractions, and with the definition on arrays."""
+    """Compare the sums with sums of fractions, and with the definition on arrays."""
     rows = replace(drawn.rows, target=widened(drawn.rows.target))
     numbers = None if folds is None else fold_array(folds, 0, len(rows))
     expected = carried(
@@ -89,12 +89,12 @@ def far_apart(size, random):
 
 
 def integers(size, random):
-    """Half of them are outside of any window; products of the others fill four words and their carries."""
+    """Return integers: half lie outside of any window; products of the others fill four words and their carries."""
     return random.choice([2**62 - 1, -(2**62) + 1, 2**62, -(2**62), -(2**63), 2**63 - 1, 2**32 - 1, -1, 0], size)
 
 
 def bits(size, random):
-    """Numbers that carry from word to word, up and down, and cancel."""
+    """Return numbers that carry from word to word, up and down, and cancel."""
     return random.choice([1.0, -1.0, 2.0**32 - 1, 1 - 2.0**32, 2.0**33 - 2, -(2.0**52), 2.0**-9, -(2.0**-9)], size)
 
 
@@ -182,7 +182,7 @@ def test_halves_of_words_hold_all_floats_of_a_block(add, sign, squares):
 
 @pytest.mark.parametrize("squares", [False, True])
 def test_a_sample_that_misleads_costs_no_bit(add, squares):
-    # Where the sample looks all numbers are tiny; no other number lies in their window.
+    # All sampled numbers are tiny; no other number lies in their window.
     size = 1024
     target = np.random.default_rng(1).standard_normal(size) * 1e200
     target[:: size // 64] = 1e-200
@@ -193,7 +193,7 @@ def test_a_sample_that_misleads_costs_no_bit(add, squares):
 @pytest.mark.parametrize("squares", [False, True])
 @pytest.mark.parametrize("rare", [1e-200, 1e-15, 1.0, 3e20, 1e40, -1e300])
 def test_a_sample_of_zeros_costs_no_bit(add, rare, squares):
-    # More rows of one cell than its words hold, so that some are taken on the way.
+    # One cell has more rows than its words can add up, so that they are emptied on the way.
     target = np.zeros(40_000)
     target[::4_003] = rare * np.random.default_rng(4).standard_normal(10)
     drawn = drawn_of(target, np.full(40_000, -1, np.int32), squares)
@@ -223,7 +223,7 @@ def test_whole_sums(add):
         rows = Rows(random.integers(-2, N_CATEGORIES, len(target)).astype(np.int32), None, target)
         drawn = Drawn(rows, Layout(Window(), Window(), Window()), 1)
         assert_exact(add(drawn), drawn)
-    # Beyond any window of floats that holds one as well; and no number below.
+    # 2.0**60 is too large for a window of floats that also holds 1.0; in the second list all numbers are 2.0**60.
     for far in ([2.0**60, -(2.0**60), 3.0, 1.0, -7.0], [2.0**60] * 5):
         rows = Rows(np.array([0, 1, 0, 2, 1], np.int32), None, np.array(far, np.float32))
         drawn = Drawn(rows, Layout(Window(), Window()), 1)
@@ -266,7 +266,7 @@ def test_columns_that_begin_between_vectors(sums, first, dtype):
     ],
 )
 def test_the_fewest_groups_that_fit(windows, n_lines, in_line, value, squares, shape):
-    # Shared memory of a block of an H100 or H200, but for what its warps keep.
+    # Shared memory of a block of an H100 or H200, without the part that its warps keep.
     warps, variant = windows.THREADS // 32, {"VALUE": value, "SQUARES": squares}
     room = 227 * 1024 - windows.BLOCK_BYTES - warps * windows.WARP_BYTES
     found = windows.shape_of(room, n_lines, in_line, warps, variant)

@@ -23,23 +23,23 @@ LABELS = np.array([0, 1, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0])
 
 @pytest.fixture
 def frame() -> pd.DataFrame:
-    """Give twelve rows: a text, a number, a time and a group."""
+    """Return twelve rows: a text, a number, a time and a group."""
     return FRAME.copy()
 
 
 @pytest.fixture
 def y() -> np.ndarray:
-    """Give a quantity that is different in every row."""
+    """Return a quantity that is different in every row."""
     return Y.copy()
 
 
 @pytest.fixture
 def labels() -> np.ndarray:
-    """Give a binary target, six rows each."""
+    """Return a binary target, six rows each."""
     return LABELS.copy()
 
 
 @pytest.fixture
 def fitted(frame, y):
-    """Give an encoder that knows the good rows."""
+    """Return an encoder fitted to the good rows."""
     return TargetEncoder(target_type="continuous").fit(frame, y)

@@ -49,7 +49,7 @@ def xxh64(text, seed):
 
 
 def fold_of(values, n_splits, seed):
-    """Fold of a row: its values are None, whole numbers or bytes."""
+    """Return the fold of a row; its values are None, whole numbers or bytes."""
     hashed = seed % 2**64
     for value in values:
         if value is not None:

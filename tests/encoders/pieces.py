@@ -14,7 +14,7 @@ N = 84
 ROWS = np.arange(N)
 CITIES = np.array(["b", "a", "ä", "", "zz", "c"], object)[ROWS * 7 % 11 % 6]
 CITIES[ROWS * 5 % 13 == 1] = None
-# All of one piece of seven is null, and a value first appears in the last.
+# One of seven pieces is all null, and one value first appears in the last piece.
 CITIES[20:30] = None
 CITIES[-1] = "first here"
 WHOLE = pd.DataFrame(
@@ -74,7 +74,7 @@ def encoder(**parameters):
 
 
 def matrix(tables):
-    """Give the encoded columns of tables as one array of float64."""
+    """Return the encoded columns of tables as one float64 array."""
     tables = tables if isinstance(tables, list) else [tables]
     arrow = (pa.Table, pa.RecordBatch)
     return np.concatenate(
@@ -83,7 +83,7 @@ def matrix(tables):
 
 
 def assert_same_rows(tables, whole):
-    """Demand the bits of the encoded columns, and the values of those that pass through."""
+    """Demand equal bits of the encoded columns, and equal values of the columns that pass through."""
     encoded, expected = matrix(tables), matrix(whole)
     # Four encodings and four indicators, then the columns that pass through.
     assert_same_bits(encoded[:, :8], expected[:, :8])

@@ -15,7 +15,7 @@ FEW, MANY = np.zeros((3, 1)), np.zeros((devices.FEWEST_ROWS, 1), np.int8)
 
 
 class OnGpu:
-    """What says that it lies on a GPU."""
+    """An object that claims to lie on a GPU."""
 
     __cuda_array_interface__: ClassVar = {"shape": (3, 1)}
 

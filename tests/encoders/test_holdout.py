@@ -41,7 +41,7 @@ def test_a_random_subset_takes_the_same_choices():
 
 
 def means(keys, target, mask, row):
-    """Mean of the other side's rows of the row's category; of all of them where it has none there."""
+    """Return the mean of the row's category on the other side, or of the whole other side if it has no such row."""
     other = [place for place in range(len(keys)) if mask[place] != mask[row]]
     own = [target[place] for place in other if keys[place] == keys[row]]
     own = own or [target[place] for place in other]

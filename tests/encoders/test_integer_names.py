@@ -52,7 +52,7 @@ def test_pieces():
 
 
 def test_names_at_fit_hold():
-    """Fitted with names, an encoder gives them to a table that has none."""
+    """An encoder fitted with names gives them to a table without names."""
     named = frame("integers").set_axis(["one", "two", "three"], axis=1)
     encoder = ge.CountEncoder(columns=["three"]).fit(named)
     output = encoder.transform(frame("integers"))

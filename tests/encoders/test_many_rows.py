@@ -13,7 +13,7 @@ from tests.backends import ON_CUDA, small_tiles
 from tests.cases import STRATIFIED, schemes, some
 
 N = 120
-# Rows of a tile in the simulator.
+# Number of rows of a tile in the simulator.
 TILES = 64
 RNG = np.random.default_rng(3)
 X = np.column_stack([RNG.integers(0, 5, N), RNG.integers(0, 40, N)])
@@ -90,7 +90,7 @@ def test_no_digit_is_added_to_without_a_carry(scheme):
 
 @pytest.mark.parametrize("n_rows", [31, 32, 33, 64, 100])
 def test_sums_of_blocks_are_carried(n_rows, monkeypatch):
-    """What an int64 has room for is counted in additions: digits of many rows count as one after a carry."""
+    """The capacity of an int64 is counted in additions: after a carry, digits of many rows count as one addition."""
     monkeypatch.setattr(category_sums, "CARRY_AFTER", 32)
     seen = []
     measure = category_sums.CategorySums.measure.__func__

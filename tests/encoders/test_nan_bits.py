@@ -31,14 +31,14 @@ OWN = MergeableStatistic("own", [np.ones_like], lambda n, ones: (ones - n) / (n 
 
 
 def root(n, mean, variance):
-    """A statistic of the user's."""
+    """A user's own statistic."""
     return np.sqrt(-n - mean)
 
 
 SUMS = ["mean", "var", "std", "sem", "skew", OWN, root]
 TIME = TimeFolds(4, time=2)
 ALL = {"columns": [0, 1], "indicators": True}
-# Encoders of which some rows see no rows, or too few.
+# Encoders with rows that see no rows, or too few.
 ENCODERS = {
     "folds": (TargetEncoder, QUANTITY, {"cv": TIME, **ALL}),
     "number": (TargetEncoder, QUANTITY, {"cv": TIME, "smooth": 2.5, **ALL}),
@@ -61,13 +61,13 @@ ENCODERS = {
 
 @pytest.fixture(autouse=True)
 def _foreign_nan(monkeypatch):
-    """Let arithmetic on the stand-in's arrays give other bits for NaN, as a GPU's does."""
+    """Make arithmetic on the stand-in's arrays give NaN other bits, as a GPU does."""
     if os.environ.get("GPU_ENCODE_SIMULATED_ARRAYS") == "tests.cuda.stand_in":
         monkeypatch.setattr(import_module("tests.cuda.strict").StrictArray, "foreign_nan", True)
 
 
 def words_of_nan(encodings):
-    """Bits of the NaN among encodings, each once."""
+    """Return the distinct bit patterns of NaN among encodings."""
     values = np.ascontiguousarray(encodings)
     return np.unique(values.view(f"u{values.itemsize}")[np.isnan(values)]).tolist()
 

@@ -26,7 +26,7 @@ TARGETS = {"three classes": RNG.integers(0, 3, N), "a quantity": RNG.random(N), 
 
 @pytest.fixture
 def summed(monkeypatch):
-    """Give the sums that were made together with categories, call by call."""
+    """Return a list that collects, per call, the sums made together with categories."""
     calls, original = [], inputs.sum_whole_numbers
     monkeypatch.setattr(inputs, "sum_whole_numbers", lambda *given: calls.append(original(*given)) or calls[-1])
     return calls

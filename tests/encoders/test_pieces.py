@@ -47,7 +47,7 @@ FOR_LABELS = some(STRATIFIED, "stratified") | {"stratified-splitter": Stratified
 
 
 def assert_alike(cv, y, weight, cuts, folder, **parameters):
-    """Compare `fit_transform` of pieces, and what is learned, with that of the whole."""
+    """Compare `fit_transform` of pieces, and the fitted attributes, with those of the whole table."""
     groups = WHOLE["shop"].to_numpy() if isinstance(cv, GroupKFold) and cv.groups is None else None
     vectors = {"y": y, "sample_weight": weight, "groups": groups}
     whole, pieces, tables = encoder(cv=cv, **parameters), encoder(cv=cv, **parameters), cut(WHOLE, cuts)
@@ -199,7 +199,7 @@ FOLDS = cut(WHOLE.assign(fold=np.where(ROWS == 58, -1, ROWS % 3)), CUTS[2])
 
 
 def refused(message, X=PAIR, y=Y, error=ValueError, **choices):
-    """Give a wrong call: tables, vectors, parameters, and the error that they get."""
+    """Return a wrong call: tables, vectors, parameters, and the expected error."""
     vectors = {name: choices.pop(name) for name in ("sample_weight", "groups") if name in choices}
     return X, y, vectors, choices, error, message
 

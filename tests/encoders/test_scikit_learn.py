@@ -23,5 +23,5 @@ globals().update(
 
 @pytest.fixture
 def global_random_seed() -> int:
-    """Seed that scikit-learn's tests ask for."""
+    """The seed fixture that scikit-learn's tests need."""
     return 42

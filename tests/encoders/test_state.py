@@ -108,7 +108,7 @@ TARGETS = {
 
 
 def encodings_of(encoder):
-    """Give the bits of what the encoder has learned, and of the encodings of its categories and of a new one."""
+    """Return the bits of the fitted attributes, and of the encodings of the known categories and of a new one."""
     new = encoder.transform([[int(value)] for value in (*encoder.categories_[0], 10**6)])
     return [new.tobytes(), encoder.encodings_[0].tobytes(), np.float64(encoder.target_mean_).tobytes()]
 

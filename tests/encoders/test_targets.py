@@ -18,7 +18,7 @@ FOLDS = KFold(3, order="interleaved")
 
 
 def encodings_of(frame, y, weight=None, **parameters):
-    """Give encodings of training rows and of new rows, side by side."""
+    """Return the encodings of training rows and of new rows, side by side."""
     encoder = TargetEncoder(**{"columns": ["city", ("city", "shop")], "cv": FOLDS, **parameters})
     trained = encoder.fit_transform(frame, y, sample_weight=weight)
     return encoder, np.hstack(
@@ -91,7 +91,7 @@ def test_many_whole_numbers_of_many_rows_are_warned_of():
 
 PRICES = np.arange(3000) * 7
 CITIES = (PRICES % 300)[:, None]
-# What asks for memory that grows with the classes.
+# Functions whose memory grows with the classes.
 CALLS = {
     "fit": lambda encoder: encoder.fit(CITIES, PRICES),
     "partial_fit": lambda encoder: encoder.partial_fit(CITIES, PRICES),
@@ -113,7 +113,7 @@ def test_classes_that_memory_has_no_room_for(call, monkeypatch):
     tracemalloc.start()
     with pytest.warns(UserWarning, match="multiclass with 3000 classes"), pytest.raises(ValueError, match=says):
         call(TargetEncoder())
-    # It is refused before it is asked for.
+    # The memory is refused before it is allocated.
     assert tracemalloc.get_traced_memory()[1] < 8 << 20
     tracemalloc.stop()
     TargetEncoder(target_type="continuous").fit_transform(CITIES, PRICES)
@@ -135,7 +135,7 @@ def test_rows_that_memory_has_no_room_for(scheme, monkeypatch):
 
 
 def part_of(encoder, X, y):
-    """Encode rows as a part, whose sums a process of more memory has found."""
+    """Encode rows as one part, with sums from a process that has more memory."""
     with pytest.MonkeyPatch.context() as roomy:
         roomy.setattr(devices, "available_bytes", lambda: 1 << 40)
         tables = fitted_in_parts(encoder, [Part(X, y)])
@@ -166,7 +166,7 @@ def test_a_typing_error_among_numbers_is_named(y):
     if isinstance(y, np.ndarray) or isinstance(y[0], str):
         with pytest.raises(ValueError, match=r"^y holds numbers in all but 1 .* text, such as 'n/a\?'\. Correct"):
             fitted_in_parts(TargetEncoder(), [Part(X[:2], y[:2]), Part(X[2:], y[2:], first_row=2)])
-        # Who says that they are labels has their way.
+        # The user may state that these are labels.
         assert "n/a?" in TargetEncoder(target_type="multiclass").fit(X, y).classes_
 
 

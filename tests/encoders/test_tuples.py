@@ -23,7 +23,7 @@ X, Y = np.column_stack(COLUMNS), RANDOM.integers(0, 2, N)
 
 
 def in_order(row):
-    """Place of a row among others: a missing value comes after the others."""
+    """Return the sort key of a row: a missing value comes after the others."""
     return [(value is None, value or 0) for value in row]
 
 
@@ -40,7 +40,7 @@ def key_of(n_columns, missing_is_category=True):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What has been made of what, by name."""
+    """Return a list that collects the names of the functions called."""
     calls = []
     for name in ("split_keys", "join_values"):
         own = getattr(keys, name)
@@ -96,7 +96,7 @@ def test_rows_ask_for_no_value_numbers(cv, asked):
     names = encoder.categories_[0]
     assert asked == ["split_keys"]
     assert names.tolist() == combinations(3)
-    # Once made, they stay.
+    # Objects stay once they are made.
     assert len(encoder.categories_[0]) == len(names)
     assert asked == ["split_keys"]
     assert_same_bits(np.asarray(encoder.transform(X)), np.asarray(expected))

@@ -39,7 +39,7 @@ def test_whole_weights_repeat_rows(encoder, scale):
 
 @pytest.mark.parametrize("rows", [1.0, 2.0])
 def test_encodings_do_not_jump_where_weights_pass_whole_rows(encoder, rows):
-    # All categories weigh one row, or two, but for a little; the last, of one row, is left out.
+    # Each category weighs nearly one row, or nearly two; the last, of one row, is left out.
     weight = np.array([rows / KEYS.count(key) for key in KEYS])[:-1]
     below, at, above = (
         np.array(encoder.fit(X[:-1], Y[:-1], sample_weight=weight * factor).encodings_)

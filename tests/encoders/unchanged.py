@@ -4,7 +4,7 @@ import pandas as pd
 
 
 class Unchanged:
-    """Fails if the calls inside changed what an encoder knows."""
+    """Fails if the calls inside the block changed an encoder's fitted state."""
 
     def __init__(self, encoder, frame):
         self.encoder, self.frame = encoder, frame
@@ -18,6 +18,6 @@ class Unchanged:
 
     def __exit__(self, *_):
         assert self.knowledge() == self.known
-        # A device that is not there is refused by every call.
+        # Every call refuses a device that does not exist.
         self.encoder.set_params(device="auto")
         pd.testing.assert_frame_equal(self.encoder.transform(self.frame), self.encodings, check_exact=True)

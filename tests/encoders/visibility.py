@@ -20,7 +20,7 @@ def encoder(cv, **parameters):
 
 
 def shares(cv, frame=FRAME, **metadata):
-    """Give the encoding of every row for every other row's own target: its share in what is seen."""
+    """Return a matrix: the encoding of each row when only one row's target is 1, which is that row's share in it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         encodings = encoder(cv).fit_transform(frame, np.eye(len(frame)), **metadata)
@@ -28,7 +28,7 @@ def shares(cv, frame=FRAME, **metadata):
 
 
 def visible(cv, frame=FRAME, **metadata):
-    """Give the matrix of who looks at whom, after a check that all rows seen count alike."""
+    """Return the matrix of which row sees which, after a check that all visible rows count alike."""
     weights = shares(cv, frame, **metadata)
     sees = weights > 0
     for mine, theirs in zip(weights, sees, strict=True):
@@ -37,7 +37,7 @@ def visible(cv, frame=FRAME, **metadata):
 
 
 def seen_by_new_rows(cv):
-    """Give the rows that the encoding of a new row is made of."""
+    """Return the rows that the encoding of a new row depends on."""
     return encoder(cv).fit(FRAME, np.eye(SIZE)).transform(FRAME[:1]).to_numpy()[0, :SIZE] > 0
 
 
@@ -47,7 +47,7 @@ def other_folds(folds):
 
 
 def folds_of(sees):
-    """Give fold numbers from the rows that are not seen, which are one's own fold."""
+    """Return fold numbers: a row's own fold are the rows that it does not see."""
     _, folds = np.unique(sees, axis=0, return_inverse=True)
     np.testing.assert_array_equal(sees, other_folds(folds.reshape(-1)))
     return folds.reshape(-1)

@@ -30,7 +30,7 @@ SPREAD = 1 << 32
 
 
 def value_of(number: Limbs) -> Any:
-    """The exact numbers behind digits, as an array of fractions."""
+    """Return the exact numbers that digits stand for, as an array of fractions."""
     flat = number.digits.reshape(-1, number.digits.shape[-1]).tolist()
     scale = Fraction(SPREAD) ** number.low
     found = np.empty(len(flat), object)
@@ -39,7 +39,7 @@ def value_of(number: Limbs) -> Any:
 
 
 def nearest(value: Fraction) -> float:
-    """Correctly rounded; infinite where Python raises."""
+    """Round correctly; infinite where Python raises OverflowError."""
     try:
         return float(value)
     except OverflowError:
@@ -53,7 +53,7 @@ def floats(largest: float = LARGEST) -> st.SearchStrategy[float]:
 
 @st.composite
 def limbs(draw: st.DrawFn, size: int | None = None, low: st.SearchStrategy[int] | None = None) -> Limbs:
-    """Digits that are not carried, of either sign, anywhere on the grid; int64 to the brim now and then."""
+    """Draw uncarried digits of either sign, anywhere on the grid, sometimes up to the limits of int64."""
     size = draw(st.integers(1, 4)) if size is None else size
     width = draw(st.integers(1, 5))
     digit = st.sampled_from([0, 1, -1, 2**32 - 1, 2**32, 2**62, -(2**62), 2**63 - 1, -(2**63)]) | st.integers(
@@ -65,7 +65,7 @@ def limbs(draw: st.DrawFn, size: int | None = None, low: st.SearchStrategy[int] 
 
 @st.composite
 def near_ties(draw: st.DrawFn) -> Limbs:
-    """Numbers near half-way between two doubles, with a last digit far below that decides."""
+    """Draw numbers near half-way between two doubles; a last digit far below decides."""
     mantissa = draw(st.integers(2**52, 2**53 - 1) | st.integers(0, 9))
     sign, place = draw(st.sampled_from([-1, 1])), draw(st.integers(-1200, 900))
     tail, depth = draw(st.integers(-2, 2)), draw(st.sampled_from([1, 12, 60, 200, 400]))

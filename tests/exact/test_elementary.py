@@ -15,7 +15,7 @@ law = examples(400)
 
 
 def units(result, expected):
-    """Distance in units of the last place."""
+    """Return the distance in units of the last place."""
     return abs(Decimal(float(result)) - expected) / Decimal(float(np.spacing(abs(float(result)))))
 
 

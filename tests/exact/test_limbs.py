@@ -17,7 +17,7 @@ small = st.integers(-40, 10)
 
 
 def bits(values):
-    """Bits of floats, where -0.0 counts as 0.0: an integer has no negative zero."""
+    """Return the bits of floats, with -0.0 as 0.0: an integer has no negative zero."""
     return (np.asarray(values, np.float64) + 0.0).view(np.int64).tolist()
 
 

@@ -11,6 +11,6 @@ from tests.backends import ON_CUDA
 
 @pytest.fixture(autouse=True)
 def backend() -> Iterator[None]:
-    """Compute on the CUDA backend where one is asked for, on the CPU's choice elsewhere."""
+    """Compute on the CUDA backend if the tests ask for it, otherwise on the default CPU backend."""
     with ops.use_backend(ON_CUDA[0]) if ON_CUDA else nullcontext():
         yield

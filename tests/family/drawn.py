@@ -17,7 +17,7 @@ ROW = np.arange(N)
 # Overlapping training rows of three test sets, of different sizes.
 SPLITS = [(ROW[part != ROW % 3][part:], ROW[part == ROW % 3]) for part in (0, 1)]
 SPLITS.append((np.append(ROW[ROW % 3 == 1], 2), ROW[ROW % 3 == 2]))
-# Schemes of N rows, and whether one row sees another.
+# Schemes for N rows, each with a function: does one row see another?
 SEEN = {
     "folds": (KFold(3, order="interleaved"), lambda row, other: row % 3 != other % 3),
     "greedy": (Greedy(), lambda row, other: True),
@@ -25,7 +25,7 @@ SEEN = {
     "leave-one-out": (LeaveOneOut(), lambda row, other: row != other),
     "ordered": (Ordered(shuffle=False), lambda row, other: other < row),
 }
-# Schemes by which each row sees sums of its own, which no table of all categories is made of.
+# Schemes that give each row its own sums, which no table of all categories can hold.
 ROW_BY_ROW = ("leave-one-out", "ordered")
 
 
@@ -37,7 +37,7 @@ def quietly(function, *arguments, **named):
 
 
 def check_rows_in_sight(make, y, X, scheme, weights=None):
-    """Demand of training encodings that they are those of an encoder fitted to the rows in sight, and to no other."""
+    """Demand that training encodings equal those of an encoder fitted to only the rows that each row sees."""
     cv, sees = SEEN[scheme]
     training = quietly(make().set_params(cv=cv).fit_transform, X, y, sample_weight=weights)
     fitted = {}
@@ -57,7 +57,7 @@ def check_rows_in_sight(make, y, X, scheme, weights=None):
 
 
 def weights_of(drawn):
-    """Give the weight of each row."""
+    """Return the weight of each row."""
     return [1] * drawn.size if drawn.weight is None else drawn.weight.tolist()
 
 
@@ -70,8 +70,8 @@ def training_encodings(made, drawn, scheme, **choices):
 
 
 def describe(values, statistics):
-    """Give order statistics of a list of values by their definitions; quantiles are NumPy's."""
-    # Of the two zeros that a float has, this keeps one.
+    """Return order statistics of a list of values by their definitions; quantiles are NumPy's."""
+    # Of a float's two zeros, this keeps one.
     values = sorted(value + 0.0 for value in values)
     times = Counter(values)
     numbers = {"count": float(len(values)), "nunique": float(len(times))}

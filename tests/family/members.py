@@ -31,7 +31,7 @@ COLUMNS = ["city", JOINT]
 
 
 def member(encoder: Any, y: Any, *given: Any, columns: Any = COLUMNS, **parameters: Any) -> tuple[Any, Any]:
-    """Give what makes an encoder, and its target or None."""
+    """Return a function that makes an encoder, and its target or None."""
     return lambda: encoder(*given, columns=columns, **parameters), y
 
 
@@ -46,13 +46,13 @@ BORDERS = [-2.0, 30.0]
 GROUPS, OTHER_GROUPS = ge.GroupKFold(3, groups="rank"), ge.GroupKFold(2, groups="held")
 # Whole numbers in the first rows, and therefore in the first pieces.
 WHOLE_AT_FIRST = np.where(np.arange(N) < 50, np.trunc(AMOUNT), AMOUNT)
-# Rows without a target: all of a category, the last rows but one, and others; in no piece all.
+# Rows without a target: a whole category, the last rows but one, and others; no piece loses all its rows.
 LACKING = (np.arange(N) % 7 == 1) | ((ROWS["city"] == "f").to_numpy() & (np.arange(N) != 30)) | (np.arange(N) > 80)
 KEPT = {"missing_target": "keep"}
 
 
 def with_holes(y: Any) -> Any:
-    """Give a target without its values in rows that are to lack them."""
+    """Return a target without values in the rows that lack one."""
     lacking = LACKING if y.ndim == 1 else np.column_stack([LACKING, np.arange(N) % 5 == 1])
     return np.where(lacking, None if y.dtype.kind == "U" else np.nan, y)
 
@@ -167,6 +167,10 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "evidence, ordered": member(ge.WeightOfEvidenceEncoder, SOLD, ge.Ordered(), **CITY),
     "evidence, rare": member(ge.WeightOfEvidenceEncoder, SOLD, ge.KFold(3), min_frequency=0.05, **TOGETHER),
     "statistics": member(ge.StatisticEncoder, AMOUNT, ["count", "sum", "mean", "var", "sem"], cv=ge.KFold(3)),
+    "statistics, undefined by the prior": member(
+        ge.StatisticEncoder, AMOUNT, ["var", "skew"], cv=ge.KFold(3), undefined="prior"
+    ),
+    "statistics, undefined by a number": member(ge.StatisticEncoder, AMOUNT, ["sem", "max"], undefined=-1.5),
     "statistics, columns": member(ge.StatisticEncoder, None, ["count", "var"], values=["price"]),
     "statistics, columns, time folds": member(
         ge.StatisticEncoder,
@@ -272,12 +276,12 @@ MERGEABLE = {name: entry for name, entry in MEMBERS.items() if not any(word in n
 
 
 def kind_of(make: Any) -> tuple[type, type]:
-    """Tell members apart by their encoder and by the kind of their scheme."""
+    """Return a member's kind: its encoder and the kind of its scheme."""
     encoder = make()
     return type(encoder), type(getattr(encoder, "cv", None))
 
 
-# Laws that ask for the same sums in another container take the first of each kind, and at night all.
+# Laws about the same sums in another container take the first member of each kind, and at night all members.
 KINDS = {kind_of(make): name for name, (make, _) in reversed(MEMBERS.items())}
 OF_EACH_KIND = [
     pytest.param(*entry, id=name, marks=() if name in KINDS.values() else pytest.mark.nightly)

@@ -37,7 +37,7 @@ def encode(
     unknown_is_last: bool = False,
     missing_is_zero: bool = False,
 ) -> list[list[int]]:
-    """Give the zeros and ones of rows; a value without a category has none, or that of infrequent ones."""
+    """Return the zeros and ones of rows; a value without a category has zeros, or the column of infrequent ones."""
     known = {value for column in columns for value in column}
     matrix = []
     for value in rows:

@@ -15,7 +15,7 @@ from tests.family.test_catboost import ALL_WEIGHTS, BORDERS, FRACTIONS, X, Y
 
 
 def quantile_border(values, weights, number, of):
-    """Smallest value that number / of of the weight does not exceed, below the largest value."""
+    """Return the smallest value with at least `number / of` of the weight up to it, below the largest value."""
     rows = sorted(zip(values, map(Fraction, weights), strict=True))
     whole = sum(weight for _, weight in rows)
     border = next(

@@ -33,7 +33,7 @@ SCHEMES = {
 
 
 def own(encoder, key, **others):
-    """Give the encoder of one key alone: of every dict the value that names it, or that of `others`."""
+    """Give the encoder of one key alone: from every dict the key's value, or that of `others`."""
     parameters = encoder.get_params(deep=False)
     chosen = {
         name: value.get(key, others.get(name, getattr(type(encoder)(), name)))
@@ -275,7 +275,7 @@ def test_priors_of_catboost_by_column():
     ):
         with pytest.raises(ValueError, match=message):
             ge.CatBoostEncoder(priors=priors, columns=KEYS).fit(X, SOLD)
-    # Priors that no column has need no place on the scale.
+    # Priors that no column uses need not lie on the scale.
     scaled = ge.CatBoostEncoder(priors={"city": [0.5]}, columns=["city"], scale="logit", cv=3)
     assert np.isfinite(scaled.fit_transform(X, SOLD)["city"]).all()
 

@@ -104,7 +104,7 @@ def test_counts_of_all_rows_by_default():
         [1 / 4],
     ]
     listed = CatBoostEncoder("counter", [0.0], 0.0, categories=[["a", "b"]], handle_missing="prior")
-    # Neither a value that is none of the categories, nor a missing one, is the most frequent category.
+    # The most frequent category is neither an unknown value nor a missing one.
     assert listed.fit_transform([["a"], ["a"], ["b"], *[["c"]] * 3, *[[None]] * 4])[:3].tolist() == [[1], [1], [0.5]]
     rare = CatBoostEncoder("counter", [0.0], 0.0, min_count=9, handle_missing="nan").fit([["a"], [None]])
     assert_same_bits(rare.transform([["a"], ["c"], [None]]), [[0.0], [0.0], [math.nan]])

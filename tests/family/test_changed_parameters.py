@@ -17,7 +17,7 @@ PREFIXED = ge.TargetEncoder(hierarchy={"city": ge.Prefixes(1)})
 PREFIXES = "Prefixes(lengths=(1,))", "Prefixes(lengths=(2,))"
 SMALL = ge.OrdinalEncoder(dtype="int32", encoded_missing_value=-1)
 CODED = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
-# An encoder, its target, the parameters that change, the one that is named, and what it was and is.
+# An encoder, its target, the changed parameters, the one that the error names, and its old and new values.
 CHANGES: list[tuple[Any, Any, dict[str, Any], str, str, str]] = [
     (ge.TargetEncoder(), SOLD, {"scale": "logit"}, "scale", "'identity'", "'logit'"),
     (

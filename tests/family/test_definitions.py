@@ -23,7 +23,7 @@ def nearest_root(value):
     places = max(120 - (value.numerator.bit_length() - value.denominator.bit_length()), 0) // 2 + 1
     scaled, rest = divmod(value.numerator << (2 * places), value.denominator)
     root = math.isqrt(scaled)
-    # One more binary digit says that the root is not whole.
+    # A further binary digit marks a root that is not whole.
     return naive.nearest(naive.rounded(Fraction(2 * root + (rest > 0 or root * root < scaled), 2 << places)))
 
 
@@ -40,7 +40,7 @@ def statistics_of(rows, ddof):
 
 
 def state_statistics(keys, rows, key, visible, ddof):
-    """Return all statistics that a row with this key gets, which sees some rows; nobody seen has a count or a sum."""
+    """Return all statistics for a row with this key, from the rows that it sees; without rows: no count and no sum."""
     members = [rows[row] for row in visible if keys[row] == key and rows[row][1] > 0]
     numbers = statistics_of(members or [rows[row] for row in visible], ddof)
     return numbers if members else [0.0, 0.0, *numbers[2:]]
@@ -102,7 +102,7 @@ DEFINITIONS = {
         partial(state_evidence_of_classes, regularization=1.0),
     ),
 }
-# Values in order are sorted on the host, and no sums of rows before a row give them.
+# Order statistics are sorted on the host, and need no sums of the rows before a row.
 CASES = [
     pytest.param(name, scheme, marks=pytest.mark.host if name == "order statistics" else ())
     for name, scheme in some_of(DEFINITIONS, sorted(encoding.SCHEMES))
@@ -111,7 +111,7 @@ CASES = [
 
 
 def assert_as_defined(name, found, expected):
-    """Demand the bits of the definition; or, of evidence, what lies within 4 ulp."""
+    """Demand the bits of the definition; for weights of evidence, values within 4 ulp."""
     if "evidence" not in name:
         assert_same_bits(found, expected)
         return
@@ -141,7 +141,7 @@ def test_training_encodings(name, scheme, data):
     make, _, state = DEFINITIONS[name]
     keys, visible = list(drawn.keys), list(encoding.visibility(scheme, drawn.size))
     if scheme == "ordered":
-        # The first of a random order is as unseen, beside all others; there is no evidence of what nobody has seen.
+        # The first row of a random order sees all others instead; without rows there is no evidence.
         keys[encoding.random_order(scheme, drawn.size)[0]] = "never seen"
     expected = [state(drawn.keys, rows, key, seen) for key, seen in zip(keys, visible, strict=True)]
     assert_as_defined(name, training_encodings(make, drawn, scheme), expected)

@@ -32,7 +32,7 @@ NEW = ROWS[20:].assign(
 
 
 def values_of(frame, columns):
-    """Give the value of a key of each row: None where it lacks one."""
+    """Give the value of a key in each row; None if a part is missing."""
     rows = frame[list(columns)].astype(object).where(frame[list(columns)].notna(), None)
     return [tuple(row) for row in rows.itertuples(index=False)]
 
@@ -74,7 +74,7 @@ def test_every_member_of_the_family(name):
         columns = [ROWS.columns[position] for position in entry.members]
         expected = expected_drift(ROWS, NEW, columns)
         assert found["key"] == expected["key"]
-        # Others have learned from some of the rows, or by their age.
+        # Other encoders have learned from some of the rows, or weight rows by age.
         if model.rules[0].missing == "category" and (weights_of(model, number).sum() == len(ROWS)):
             assert found == expected
 
@@ -88,7 +88,7 @@ def test_a_missing_value_that_is_no_category():
     encoder = ge.TargetEncoder(columns=["city", ("zip", "city")], handle_missing="nan").fit(ROWS, ROWS["held"])
     found = encoder.drift(NEW)
     assert found[0] == expected_drift(ROWS, NEW, ("city",))
-    # All rows that lack a value of a joint key are one cell.
+    # All rows with a missing part of a joint key form one cell.
     lacking = NEW["city"].isna().mean()
     assert [row["missing"] for row in found] == [lacking, lacking]
 
@@ -114,7 +114,7 @@ def test_policies_refuse_nothing():
 
 
 def in_parts(rows):
-    """Give rows as tables that come one by one, each of which is let go of before the next."""
+    """Yield rows as tables one by one; each table is freed before the next."""
     for start in range(0, len(rows), 7):
         yield rows[start : start + 7]
 
@@ -181,5 +181,5 @@ def test_chance_alone_is_what_it_is_said_to_be():
         for _ in range(200)
     ]
     by_chance = index_by_chance(np.full(cells, 100.0), np.full(cells, 100.0))
-    # Its standard error: that of chi-squared of 39 degrees, over 200 draws.
+    # The standard error of chi-squared with 39 degrees of freedom, over 200 draws.
     assert abs(np.mean(found) - by_chance) < 4 * by_chance * np.sqrt(2 / 39 / 200)

@@ -16,7 +16,7 @@ FRACTIONS = np.random.default_rng(3).integers(1, 9, N) / 8
 X = pd.DataFrame({"city": [*"aabbc", None], "zip": [1, 2, 2, 2, 1, 7]})
 Y = np.array([1.0, 0.5, 2.0, 1e20, -3.0, 4.0])
 
-# Those that count pairs of categories only add up.
+# Encoders that count pairs of categories can only add rows.
 FORGETTING = {name: entry for name, entry in MERGEABLE.items() if hasattr(entry[0](), "forget")}
 ALL_COUNT = {name: entry for name, entry in FORGETTING.items() if "targets missing" not in name}
 SOME_COUNT = {name: entry for name, entry in FORGETTING.items() if "targets missing" in name}
@@ -56,7 +56,7 @@ def test_rows_without_a_target_do_not_keep_a_category(make, y):
     encoder = make().fit(ROWS, y).forget(ROWS.iloc[gone], take(y, gone))
     for mine, theirs in zip(encoder.categories_, expected.categories_, strict=True):
         assert set(map(str, mine)) <= set(map(str, theirs))
-    # An ordinal number is refused to a category that is not known.
+    # The ordinal encoder refuses an unknown category.
     rows = (
         ROWS.iloc[left][~pd.isna(take(y, left)).reshape(len(left), -1).any(axis=1)]
         if "order" in vars(encoder)

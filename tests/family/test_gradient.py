@@ -16,7 +16,7 @@ Y = np.column_stack([GRADIENTS[:, 0], np.where(np.arange(N) % 7 == 0, 0.0, GRADI
 
 
 def sums(rows, weights):
-    """Summed gradients and hessians of rows, each rounded once."""
+    """Return the sums of gradients and of hessians, each rounded once."""
     return [naive.nearest(sum(int(weights[row]) * Fraction(float(column[row])) for row in rows)) for column in Y.T]
 
 

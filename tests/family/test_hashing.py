@@ -32,7 +32,7 @@ def scramble(block):
 
 
 def murmur(data, seed):
-    """MurmurHash3 for x86, 32 bits, signed, as Austin Appleby wrote it down."""
+    """MurmurHash3 for x86, 32 bits, signed, as Austin Appleby published it."""
     h, whole = seed, len(data) // 4 * 4
     for block in struct.unpack(f"<{whole // 4}I", data[:whole]):
         h = (rotate(h ^ scramble(block), 13) * 5 + 0xE6546B64) & MASK
@@ -198,7 +198,7 @@ def test_nothing_of_any_row_is_kept(tmp_path):
     ids=lambda column: str(getattr(column, "dtype", None) or column.type),
 )
 def test_kinds_of_values_are_those_of_the_rows(column, tmp_path):
-    """`fit` reads them off the types of columns where it can, `partial_fit` off the rows."""
+    """`fit` takes them from the types of columns if it can, `partial_fit` from the rows."""
     make = pa.table if isinstance(column, pa.Array) else pd.DataFrame
     table = make({"x": column, "y": column})
     HashingEncoder(3, columns=["x", ("x", "y")]).fit(table).save(tmp_path / "by type")

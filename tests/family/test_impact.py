@@ -23,7 +23,7 @@ def variance(values):
 
 
 def state(city, cities=CITIES, y=Y):
-    """Impact by the plain mean, deviation and prevalence of one category."""
+    """Return impact by the plain mean, deviation and prevalence of one category."""
     rows = {key: [Fraction(float(value)) for value in y[cities == key]] for key in dict.fromkeys(cities)}
     everything = [value for members in rows.values() for value in members]
     impact = float(sum(rows[city]) / len(rows[city])) - float(sum(everything) / len(everything))
@@ -50,7 +50,7 @@ def test_numbers_of_vtreat(case):
     for missing in ("category", "prior"):
         encoder = ImpactEncoder(target_type="continuous", handle_missing=missing).fit(X, case["y"])
         encodings[missing] = encoder.transform(new)
-    # A missing value is a category there, but for its impact.
+    # A missing value is a category in the peer, except for its impact.
     np.testing.assert_allclose(encodings["prior"]["x_impact"], case["impact_code"], rtol=1e-14)
     np.testing.assert_allclose(encodings["category"]["x_deviation"], case["deviation_code"], rtol=1e-14)
     np.testing.assert_allclose(encodings["category"]["x_prevalence"], case["prevalence_code"], rtol=1e-14)
@@ -87,7 +87,7 @@ def test_impact_and_logit_are_those_of_the_target_encoder(y):
     parts = ImpactEncoder(["impact", "logit"], **parameters).fit_transform(ROWS[["city"]], y, sample_weight=WEIGHTS)
     log_odds = TargetEncoder(**parameters, scale="logit").fit_transform(ROWS[["city"]], y, sample_weight=WEIGHTS)
     for column in codes:
-        # What is taken off is one number a fold.
+        # Each fold subtracts one number.
         for part, whole in (("impact", codes), ("logit", log_odds)):
             taken_off = (whole[column] - parts[f"{column}_{part}"]).round(12)
             assert taken_off.nunique() == 3

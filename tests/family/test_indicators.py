@@ -60,7 +60,7 @@ def test_every_encoder_and_policy(made, policy):
     check_missing(encoder.fit_transform(X, SOLD), X)
     codes = encoder.transform(NEW)
     check_missing(codes, NEW)
-    # What is missing has been seen where it is a category.
+    # A missing value has been seen if missing values are a category.
     assert codes["city_unseen"].tolist() == [0, 0 if policy == "category" else 1, 1, 1, int(policy != "category"), 0]
 
 
@@ -78,13 +78,13 @@ def test_levels_and_given_categories():
     rule = ge.TargetEncoder(hierarchy={"path": ge.Prefixes(1)}, indicators=["missing"], cv=2)
     assert rule.fit_transform(texts, [0, 1, 1, 0, 1, 0])["path_missing"].tolist() == [0, 0, 1, 0, 0, 0]
     assert rule.transform(texts)["path_missing"].tolist() == [0, 0, 1, 0, 0, 0]
-    # What lies above a column is no part of its key.
+    # The levels above a column are no part of its key.
     above = ge.TargetEncoder(columns=["city"], hierarchy={"city": ["zip"]}, indicators=["missing"])
     assert above.fit_transform(X, SOLD)["city_missing"].tolist() == X["city"].isna().astype(float).tolist()
     assert above.transform(NEW)["city_missing"].tolist() == [0, 1, 0, 0, 1, 0]
     given = ge.CountEncoder(categories=[["a", "b"]], columns=["city"], indicators=["missing", "unseen"]).fit(X)
     assert given.transform(NEW)["city_missing"].tolist() == [0, 1, 0, 0, 1, 0]
-    # A missing value that is none of the given categories is as unseen as any other.
+    # A missing value is as unseen as any other, unless it is one of the given categories.
     assert given.transform(NEW)["city_unseen"].tolist() == [0, 1, 1, 1, 1, 0]
 
 

@@ -19,13 +19,13 @@ CITIES = ROWS[["city"]].fillna("missing")
 
 
 def rare_among(cities, weights, min_frequency=None, max_categories=None):
-    """Rare categories by scikit-learn's rule, in the order of their names."""
+    """Return the rare categories by scikit-learn's rule, in the order of their names."""
     sizes = weights.groupby(cities).sum().sort_index()
     sizes = sizes[sizes > 0]
     least = min_frequency if isinstance(min_frequency, int) else (min_frequency or 0) * weights.sum()
     rare = {city for city, size in sizes.items() if size < least}
     if max_categories is not None and max_categories < len(sizes) - len(rare) + 1:
-        # Stable: of equal ones the first go.
+        # The sort is stable: among equally frequent categories the first are dropped first.
         lightest = sorted(sizes.index, key=lambda city: sizes[city])
         rare |= set(lightest[: len(sizes) - (max_categories - 1)])
     return rare
@@ -53,7 +53,7 @@ ONES = np.ones(N, int)
 RULES = [{"min_frequency": 0.1}, {"min_frequency": 12}, {"min_frequency": 2, "max_categories": 4}]
 OF_CLASSES = {"target_type": "multiclass"}
 
-# How an encoder is made of a scheme and other parameters, and its target.
+# A function that makes an encoder from a scheme and other parameters, and the encoder's target.
 ENCODERS = {
     "counts": (ge.CountEncoder, {}, SOLD),
     "evidence": (ge.WeightOfEvidenceEncoder, {}, SOLD),
@@ -84,7 +84,7 @@ def unseen_word(encoder):
 
 
 def fit_by_hand(encoder, parameters, y, rule, together):
-    """Fit an encoder that knows nothing of infrequent categories, and give it with the rows as it takes them."""
+    """Fit an encoder without infrequent categories, and return it with the rows in its form."""
     rare = rare_among(CITIES["city"], pd.Series(WEIGHTS), **rule)
     assert rare
     merged = CITIES["city"].where(~CITIES["city"].isin(rare), "~rare").to_frame()
@@ -106,7 +106,7 @@ def test_put_together_or_left_out_by_hand(name, together, rule):
 @pytest.mark.parametrize("together", [True, False], ids=["together", "as unseen"])
 @pytest.mark.parametrize("name", ["mean of categories", "james-stein", "gradients, order", "catboost, counter"])
 def test_a_fold_without_rare_categories_has_none_together(name, together):
-    # All rows of the only rare city are of the first fold, which therefore sees none.
+    # All rows of the only rare city are in the first fold, which therefore sees no rare city.
     cities = np.where(np.arange(N) % 15 == 0, "rare", np.where(np.arange(N) % 5 < 2, "b", "a"))
     encoder, parameters, y = ENCODERS[name]
     handle = "category" if together else unseen_word(encoder)

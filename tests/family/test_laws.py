@@ -24,7 +24,7 @@ from tests.scale.parts.test_orders import encoded
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 EDGES = [(0, 30), (30, 31), (31, 80), (80, N)]
-# Of these laws a GPU's simulator sees a few members; of all members the codes, in `test_backends`.
+# The GPU simulator runs these laws for a few members; `test_backends` tests the codes of all members.
 FEW = ("frequency", "glmm, classes", "statistics", "order statistics, columns", "catboost, leave-one-out")
 
 
@@ -137,7 +137,7 @@ def test_backends(make, y, weights):
         same(one, other)
 
 
-# Singular vectors of a matrix with and without lines of zeros, for categories that weigh nothing, differ in last bits.
+# Singular vectors of a matrix with and without lines of zeros (categories without weight) differ in their last bits.
 BY_WEIGHT = {name: entry for name, entry in MERGEABLE.items() if not name.startswith(("spectra", "neighbours"))}
 
 
@@ -175,7 +175,7 @@ def test_dask(make, y):
     training = encoder.fit_transform(X, target).compute(scheduler="synchronous")
     again = make().fit(X, target).transform(X).compute(scheduler="synchronous")
     for table, wanted in ((training, expected), (again, one.transform(ROWS))):
-        # Dask makes strings of its own of columns that pass through.
+        # Dask turns columns that pass through into its own strings.
         same(table.drop(columns="city", errors="ignore"), wanted.drop(columns="city", errors="ignore"))
 
 
@@ -191,12 +191,12 @@ def test_no_leak(make, y):
         changed[row] = y[others[row % len(others)]]
         _, after = train(make, changed)
         same(after.iloc[[row]], before.iloc[[row]])
-        # No row may come after the row in an order, and clusters may stay what they are.
+        # In an order no row may come after the row; clusters may stay as they are.
         may_stay = isinstance(scheme_of(make), ge.Ordered) or isinstance(make(), ge.ClusterEncoder)
         assert may_stay or not after.equals(before)
 
 
-# Encoders whose schemes may be any, but for those by which rows see sums of their own or come in an order.
+# Encoders that take any scheme, except schemes in which rows have their own sums or come in an order.
 OWN_SCHEMES = ("ordinal", "clusters, profiles", "clusters, values")
 CROSS_FITTED = {
     name: entry for name, entry in MERGEABLE.items() if scheme_of(entry[0]) and not name.startswith(OWN_SCHEMES)

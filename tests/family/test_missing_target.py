@@ -24,7 +24,7 @@ RNG = np.random.default_rng(3)
 X = pd.DataFrame({"city": RNG.choice([*"abcd"], N), "day": np.arange(N) // 3, "fold": RNG.integers(0, 3, N)})
 Y = RNG.integers(-50, 50, N).astype(float)
 Y[RNG.random(N) < 0.3] = np.nan
-# A category of rows without a target alone, among them the first day's.
+# One category has only rows without a target; among them are the rows of the first day.
 X.loc[[0, 1, 2, 33], "city"] = "new"
 Y[[0, 1, 2, 33]] = np.nan
 HAVE = ~np.isnan(Y)
@@ -40,7 +40,7 @@ SCHEMES = {
 DAY, FOLD, ROW = X["day"].to_numpy(), X["fold"].to_numpy(), np.arange(N)
 FOURTH = np.array([4 * np.flatnonzero(day == DAY)[0] // N for day in DAY])
 HELD = HAVE & (ROW % 3 == 0)
-# Which rows a row looks at, without the library.
+# The rows that a row sees, computed without the library.
 SEES = {
     "folds": lambda row: FOLD[row] != FOLD,
     "leave-one-out": lambda row: row != ROW,
@@ -57,7 +57,7 @@ def encoder(cv, **parameters):
 
 
 def of_rows_that_have_one(name):
-    """Give the scheme for the rows with a target alone, by which they see each other as among all rows."""
+    """Give the scheme for only the rows with a target; they see each other as among all rows."""
     return ge.Holdout(mask=HELD[HAVE]) if name == "holdout" else SCHEMES[name]
 
 
@@ -93,7 +93,7 @@ def test_no_smoothing_counts_them(smooth):
     without = encoder("fold", smooth=SMOOTHINGS[smooth])
     found, wanted = kept.fit_transform(X, Y)["city"][HAVE], without.fit_transform(X[HAVE], Y[HAVE])["city"]
     assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
-    # Of a category that no target is known of, no more is known than of one that fit has not seen.
+    # A category without any known target is treated like a category that fit has not seen.
     new = pd.DataFrame({"city": ["new", "unseen"], "day": 0, "fold": 0})
     assert kept.transform(X[HAVE]).equals(without.transform(X[HAVE]))
     assert kept.transform(new)["city"].nunique(dropna=False) == 1
@@ -153,7 +153,7 @@ def test_a_splitter_that_fails_without_a_target_is_told_what_to_do():
     exec("\n".join(line[4:] for line in FOLD_COLUMN_OF_KNOWN.splitlines()), names)
     found = kept.set_params(cv="fold").fit_transform(names["X"], y)["city"]
     assert found[HAVE].to_numpy().tobytes() == wanted.to_numpy().tobytes()
-    # What else fails says so alone.
+    # Another failure is reported alone.
     with pytest.raises(ValueError, match="Cannot have number of splits n_splits=99") as refused:
         kept.set_params(cv=SplitterOfAllRows(99)).fit_transform(X, y)
     assert "fold" not in str(refused.value)

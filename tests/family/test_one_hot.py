@@ -57,7 +57,7 @@ def test_the_definition(host, data, rows, new, limits):
 
 @st.composite
 def tables(draw: Any) -> pd.DataFrame:
-    """Tables that scikit-learn and this library read alike."""
+    """Draw tables that scikit-learn and this library read in the same way."""
     size = draw(st.integers(1, 20))
 
     def values(choices: list[Any]) -> list[Any]:
@@ -73,13 +73,13 @@ def tables(draw: Any) -> pd.DataFrame:
 
 
 def observe(call: Any, *arguments: Any) -> tuple[Any, list[str]]:
-    """Give what a call gives, or the type of its error, and its warnings."""
+    """Give the result of a call, or the type of its error, and its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             matrix = call(*arguments)
         except (ValueError, AttributeError):
-            # Theirs stumbles over its own message where a text is dropped that is infrequent.
+            # scikit-learn fails in its own message if an infrequent text is dropped.
             matrix = ValueError
     return matrix, [str(each.message).replace("['text']", "[0]") for each in caught]
 
@@ -117,7 +117,7 @@ def test_the_bits_of_scikit_learn(rows, new, limits, drop, unknown, dtype):
 
 
 def check_same_matrix(theirs: Theirs, ours: OneHotEncoder, X: pd.DataFrame, invertible: bool) -> None:
-    """Compare the matrices of two encoders bit by bit, and what they are inverted to."""
+    """Compare the matrices of two encoders bit by bit, and the results of `inverse_transform`."""
     (expected, their_warnings), (found, our_warnings) = observe(theirs.transform, X), observe(ours.transform, X)
     assert len(their_warnings) == len(our_warnings)
     if expected is ValueError or found is ValueError:
@@ -128,8 +128,8 @@ def check_same_matrix(theirs: Theirs, ours: OneHotEncoder, X: pd.DataFrame, inve
         mine, other = getattr(found, name), getattr(expected, name)
         assert mine.dtype == other.dtype
         assert mine.tobytes() == other.tobytes()
-    # Theirs takes no matrix without columns; and where infrequent categories are joined before one is dropped, it
-    # gives back another category.
+    # scikit-learn refuses a matrix without columns; and if infrequent categories are joined before one is dropped, its
+    # `inverse_transform` returns another category.
     if invertible and found.shape[1]:
         back, own = observe(theirs.inverse_transform, expected)[0], observe(ours.inverse_transform, found)[0]
         assert (back is ValueError) == (own is ValueError)
@@ -141,7 +141,7 @@ def check_same_matrix(theirs: Theirs, ours: OneHotEncoder, X: pd.DataFrame, inve
 
 
 def test_dense_is_sparse():
-    """Both containers hold the same numbers; a matrix that is asked for is one."""
+    """Both containers hold the same numbers; the requested container is returned."""
     X = column([*"abcab", None])
     for dtype in ("float64", "float32", "int32", "uint8", "bool"):
         for new in (X, column(["b", "zz", None])):
@@ -156,7 +156,7 @@ def test_dense_is_sparse():
 
 
 def test_dropped_to_nothing():
-    """Columns of one value each, dropped, leave a matrix of no columns, and come back."""
+    """Dropping columns of a single value leaves a matrix without columns, and `inverse_transform` restores them."""
     X = np.array([["x", 1], ["x", 1]], dtype=object)
     for sparse_output in (True, False):
         encoder = OneHotEncoder(drop="first", sparse_output=sparse_output)
@@ -166,7 +166,7 @@ def test_dropped_to_nothing():
 
 
 def test_no_rows():
-    """No new rows are a matrix of no rows."""
+    """Without new rows the result is a matrix without rows."""
     encoder = OneHotEncoder().fit([["a"], ["b"]])
     assert encoder.transform(np.empty((0, 1), dtype=object)).shape == (0, 2)
 
@@ -216,7 +216,7 @@ def test_nothing_dense_in_between():
 
 @st.composite
 def matrices_of_numbers(draw: Any) -> np.ndarray:
-    """Matrices of any few numbers, as no encoder gives them."""
+    """Draw matrices of any few numbers, even ones that no encoder makes."""
     size = draw(st.integers(1, 6))
     row = st.lists(st.sampled_from([0.0, 0.0, 1.0, 0.5, -1.0, 2.0]), min_size=5, max_size=5)
     return np.array(draw(st.lists(row, min_size=size, max_size=size)))
@@ -225,7 +225,7 @@ def matrices_of_numbers(draw: Any) -> np.ndarray:
 @pytest.mark.host
 @given(X=matrices_of_numbers())
 def test_any_matrix_is_inverted_as_scikit_learn_does(X):
-    """The category of the largest number, zeros in between, negative ones and ties included, sparse or not."""
+    """`inverse_transform` takes the largest number: with zeros, negative numbers and ties, sparse or not."""
     rows = np.array([["a", 1], ["b", 2], ["c", 1]], dtype=object)
     theirs, ours = (each(handle_unknown="ignore").fit(rows) for each in (Theirs, OneHotEncoder))
     expected = theirs.inverse_transform(X)
@@ -234,7 +234,7 @@ def test_any_matrix_is_inverted_as_scikit_learn_does(X):
 
 
 def test_dropped_and_infrequent_come_back_together():
-    """Where infrequent categories are joined, the dropped category is still the one that comes back."""
+    """If infrequent categories are joined, `inverse_transform` still restores the dropped category."""
     X = column(["a", "a", "a", "b", "b", "b", "c", "d"])
     encoder = OneHotEncoder(drop=["b"], min_frequency=2, handle_unknown="ignore").fit(X)
     assert (

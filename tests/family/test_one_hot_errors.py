@@ -52,7 +52,7 @@ def test_refused_by_a_fit(parameters, message):
 
 
 def test_what_is_set_later_is_checked_too():
-    """A type that is none is refused by `transform`."""
+    """`transform` refuses an output type that does not exist."""
     encoder = OneHotEncoder().fit(X).set_params(dtype="U3")
     with pytest.raises(ValueError, match="'dtype' parameter"):
         encoder.transform(X)
@@ -70,7 +70,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("parameters", "new", "message"), REFUSED)
 def test_values_that_are_refused_are_named(parameters, new, message):
-    """The values, the column, the rows, and what to do."""
+    """The message names the values, the column, the rows, and the remedy."""
     encoder = OneHotEncoder(**parameters).fit(X)
     with pytest.raises(ValueError, match=message):
         encoder.transform(new)
@@ -92,16 +92,16 @@ def test_many_unknown_values_are_cut():
 
 
 def test_missing_values_of_new_rows():
-    """They are a category, zeros, or unknown."""
+    """Missing values are a category, zeros, or unknown."""
     seen, new = X.iloc[:2], X.iloc[2:3]
     for parameters in ({"handle_missing": "zero"}, {"handle_unknown": "ignore"}):
         assert OneHotEncoder(**parameters).fit(seen).transform(new).toarray().tolist() == [[0, 0, 0, 1]]
-    # Zeros on purpose are no unknown values, of which one would be warned.
+    # Zeros by choice are no unknown values, so that no warning comes.
     assert OneHotEncoder(handle_missing="zero", handle_unknown="warn").fit(seen).transform(new).nnz == 1
 
 
 def test_weights_of_zero_leave_no_column():
-    """A value that only such rows have is unknown; one of given categories stays."""
+    """A value that occurs only in such rows is unknown; a value among given categories stays known."""
     with pytest.raises(ValueError, match=r"Found unknown categories \['Lima'\]"):
         OneHotEncoder().fit_transform(X, sample_weight=[1, 0, 1, 1])
     given = OneHotEncoder(categories=[["Lima", "Oslo", None], [1, 2, 3]])
@@ -117,14 +117,14 @@ def test_weights_of_zero_leave_no_column():
     ],
 )
 def test_warned_of_unknown_values(policy, drop, words):
-    """Where the policy says so, and where a dropped category looks like them; all columns at once."""
+    """A warning comes if the policy demands it or a dropped category looks the same; it names all columns at once."""
     encoder = OneHotEncoder(handle_unknown=policy, drop=drop).fit(X)
     with pytest.warns(UserWarning, match=rf"columns \['town', 'size'\] during transform.*encoded as {words}"):
         encoder.transform(pd.DataFrame({"town": ["Rome"], "size": [9]}))
 
 
 def test_containers_of_sparse_matrices():
-    """A frame cannot hold one."""
+    """A frame cannot hold a sparse matrix."""
     encoder = OneHotEncoder().set_output(transform="polars")
     with pytest.raises(ValueError, match=r"Polars output does not support sparse data. Set sparse_output=False"):
         encoder.fit_transform(X)
@@ -139,7 +139,7 @@ def test_containers_of_sparse_matrices():
     "passed", [pd.to_datetime(["2026-01-01"] * 4), ["2026-01-01"] * 4, [1] * 4], ids=["dates", "text", "numbers"]
 )
 def test_passed_columns_are_not_inverted(kind, passed):
-    """Whatever they hold, in a frame and in lists of rows."""
+    """They are refused whatever they hold, in a frame and in lists of rows."""
     encoder = kind(columns=["size"])
     codes = encoder.fit_transform(pd.DataFrame({"size": X["size"], "passed": passed}))
     for given in (codes, codes.to_numpy().tolist()):
@@ -148,7 +148,7 @@ def test_passed_columns_are_not_inverted(kind, passed):
 
 
 def test_dask_frames_are_not_sparse():
-    """Their partitions are frames."""
+    """The partitions of lazy tables are frames."""
     dd = pytest.importorskip("dask.dataframe")
     encoder = OneHotEncoder().fit(X)
     with pytest.raises(ValueError, match=r"A Dask frame has no sparse partitions. Set sparse_output=False"):
@@ -175,7 +175,7 @@ def test_a_combiner_is_not_saved(tmp_path):
 
 
 def test_partial_fit_refuses_as_fit_does():
-    """What is known is then as it was."""
+    """A refused call leaves the known categories as they were."""
     encoder = OneHotEncoder(categories=[["Oslo", "Lima", None], [1, 2, 3]]).partial_fit(X)
     before = encoder._model
     with pytest.raises(ValueError, match=r"\[9\] in column 'size' during fit"):
@@ -184,7 +184,7 @@ def test_partial_fit_refuses_as_fit_does():
 
 
 def test_rows_that_are_not_at_hand():
-    """What was counted elsewhere is refused by its counts."""
+    """Categories that were counted elsewhere are refused by their counts."""
     from gpu_encode.encoders.one_hot import OneHotColumns
 
     given = OneHotEncoder(categories=[["Oslo", None], [1, 2]], handle_unknown="ignore").fit(X)
@@ -198,7 +198,7 @@ def test_rows_that_are_not_at_hand():
 
 
 def test_types_of_sparse_matrices_on_a_device():
-    """CuPy's hold few types."""
+    """CuPy's sparse matrices hold only a few types."""
     from gpu_encode.encoders.one_hot.matrices import sparse_matrix
     from gpu_encode.seam import ops
 

@@ -33,7 +33,7 @@ PARAMETERS = [
 
 @pytest.fixture
 def frame() -> pd.DataFrame:
-    """Give sixty rows of two columns; the first ones have whatever is to be dropped."""
+    """Give sixty rows of two columns; the first rows hold the values to drop."""
     random = np.random.default_rng(0)
     towns = np.array(["Oslo", "Lima", "Bonn", None], object)[random.choice(4, 60, p=[0.5, 0.3, 0.1, 0.1])]
     sizes = np.array([1, 2, 3, 10])[random.choice(4, 60, p=[0.6, 0.2, 0.15, 0.05])]
@@ -42,7 +42,7 @@ def frame() -> pd.DataFrame:
 
 
 def bits(matrix) -> tuple[object, ...]:
-    """Give all that a result of `transform` is, to be compared."""
+    """Give all properties of a result of `transform`, for a comparison."""
     if sparse.issparse(matrix):
         arrays = (matrix.data, matrix.indices, matrix.indptr)
         return matrix.shape, matrix.dtype, *((array.dtype, array.tobytes()) for array in arrays)
@@ -51,14 +51,14 @@ def bits(matrix) -> tuple[object, ...]:
 
 
 def known(encoder: OneHotEncoder) -> str:
-    """Give all that a fitted encoder says of itself."""
+    """Give all fitted attributes of an encoder."""
     names = encoder.get_feature_names_out().tolist()
     return repr((encoder.categories_, encoder.drop_idx_, encoder.infrequent_categories_, encoder.encodings_, names))
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS)
 def test_every_way_gives_one_matrix(frame, parameters, tmp_path):
-    """Rows in another order, in steps, in pieces, from a file or a pickle; members of the family show dense ones."""
+    """Rows in another order, in steps, in pieces, from a file or a pickle give one matrix; `members` has dense ones."""
     whole = OneHotEncoder(**parameters)
     matrix = whole.fit_transform(frame)
     whole.save(tmp_path / "encoder")
@@ -76,7 +76,7 @@ def test_every_way_gives_one_matrix(frame, parameters, tmp_path):
 
 
 def test_parameters_of_the_fit_count(frame):
-    """What is set later changes the container, and no column."""
+    """A later setting changes the container, and no column."""
     encoder = OneHotEncoder(drop="first").fit(frame)
     before = encoder.transform(frame).toarray()
     encoder.set_params(drop=None, max_categories=1, sparse_output=False, dtype="int16")
@@ -120,19 +120,19 @@ def test_joint_keys(frame):
 
 
 def test_columns_that_pass_through(frame):
-    """They stand behind the encoded ones, in a table; a sparse matrix has no place for them."""
+    """Passed columns follow the encoded ones in a table; a sparse matrix cannot hold them."""
     encoder = OneHotEncoder(columns=["town"], sparse_output=False, dtype="int8")
     table = encoder.fit_transform(frame)
     assert list(table.columns) == ["town_Bonn", "town_Lima", "town_Oslo", "town_None", "size"]
     pd.testing.assert_series_equal(table["size"], frame["size"])
     assert np.array_equal(table.iloc[:, :4], OneHotEncoder().fit_transform(frame[["town"]]).toarray())
-    # By name, wherever the column is.
+    # Selected by name, at any position.
     assert encoder.transform(frame[["size", "town"]]).equals(encoder.transform(frame))
     assert encoder.inverse_transform(table.iloc[:, :4]).ravel().tolist() == frame["town"].tolist()
 
 
 def test_times_numbers_and_truth_values_come_back():
-    """Categories of any type are found again, among those to drop too, and given back."""
+    """Categories of any type are recognized, among those to drop too, and restored."""
     days = ["2024-01-02", "2024-01-01", "2024-01-02"]
     blobs = pd.Series([b"x", b"y", b"y"], dtype=object)
     frame = pd.DataFrame({"day": pd.to_datetime(days), "flag": [True, False, True], "blob": blobs})
@@ -192,7 +192,7 @@ def test_rows_in_a_devices_memory(xp, parameters):
 
 @pytest.mark.skipif(bool(ON_CUDA), reason="Dask's partitions are read on the host")
 def test_promises_and_partitions(frame):
-    """Promises of tables are encoded as one table is; where rows are counted elsewhere, their counts are refused."""
+    """Lazy tables are encoded like one table; if rows are counted elsewhere, their counts are refused."""
     dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
     frame = frame.fillna({"town": "Rome"})
     encoder = OneHotEncoder(min_frequency=3, drop="first")

@@ -18,7 +18,7 @@ RNG = np.random.default_rng(3)
 CITY = np.array([*"abcdefg", None], dtype=object)[RNG.choice(8, N, p=[0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])]
 X = CITY.reshape(-1, 1)
 Y = np.round(RNG.normal(size=N), 1)
-# Half of them bind two categories' means.
+# Half of the targets tie the means of two categories.
 Y[CITY == "b"], Y[CITY == "d"] = 0.5, 0.5
 WEIGHTS = RNG.integers(0, 4, N) / 4
 
@@ -41,7 +41,7 @@ def definition(order, sums, total_weight, min_frequency=None, max_categories=Non
     groups += [pooled] if pooled else []
     keys = []
     for place, group in enumerate(groups):
-        # Of each category its correctly rounded weight and its mean; of several their exact sums, rounded once.
+        # For each category its correctly rounded weight and its mean; for several their exact sums, rounded once.
         weights = [Fraction(float(sums[key][0])) for key in group]
         means = [quotient(sums[key][1], sums[key][0]) for key in group]
         mean = quotient(sum(n * Fraction(m) for n, m in zip(weights, means, strict=True)), sum(weights))
@@ -122,7 +122,7 @@ def test_each_column_has_draws_of_its_own():
     keys += [key_of(key, place) for place in (1, 2) for key in keys]
     assert [codes.tolist() for codes in found] == [ranks_of(Permutation(9, key), 0, 9).tolist() for key in keys]
     assert len({tuple(codes) for codes in found}) == 6
-    # A place is one among the columns that are encoded, whatever else there is.
+    # A position counts only the columns that are encoded.
     alone = OrdinalEncoder(columns=["three"], order="random", random_state=5).fit(frame)
     assert alone.encodings_[0].tolist() == found[0].tolist()
 
@@ -155,7 +155,7 @@ def test_every_value_that_fit_has_read_has_a_code(order):
         assert not np.isnan(codes).any()
         assert codes[-1, 0] == -2
     if order != "target":
-        # It stands behind all others, which have the codes that they have without it.
+        # It comes after all others, whose codes are the same without it.
         alone = OrdinalEncoder(order=order).fit_transform([["a"], ["c"]])
         assert found[:, 0].tolist() == [alone[0, 0], 2, alone[1, 0], 2, -2]
         assert encoder.inverse_transform(found)[:4, 0].tolist() == ["a", "b", "c", "b"]
@@ -228,7 +228,7 @@ def test_parameters_changed_after_fit_change_nothing(tmp_path):
         found = each.transform(X)
         assert found.dtype == np.int16
         np.testing.assert_array_equal(found, codes)
-        # A missing value is NaN there, which equals nothing.
+        # A missing value is NaN in the peer, which equals nothing.
         assert list(map(repr, each.inverse_transform(codes).ravel())) == list(map(repr, back.ravel()))
         assert each.infrequent_categories_[0] is not None
         with pytest.raises(ValueError, match="never seen"):

@@ -47,7 +47,7 @@ def as_frame(records, columns=LABELS):
 
 
 def refusal(encoder, frame):
-    """Give what `transform` says of a frame that it refuses."""
+    """Give the message of `transform` for a frame that it refuses."""
     try:
         encoder.transform(frame)
     except ValueError as error:
@@ -182,7 +182,7 @@ def test_kinds_of_values(kind):
 
 
 def plain_encoders():
-    """Give encoders of single keys, and what their encoding of plain rows must not need."""
+    """Give encoders of single keys, and the modules that their encoding of plain rows must not load."""
     yield ge.TargetEncoder(columns=["city", JOINT], indicators=True).fit(ROWS, SOLD)
     yield ge.TargetEncoder(columns=["rank", ("price", "held")], hierarchy={"rank": ["zip"]}).fit(ROWS, SOLD)
     yield ge.OneHotEncoder(columns=["city", JOINT], handle_unknown="ignore", sparse_output=False).fit(ROWS)

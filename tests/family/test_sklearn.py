@@ -14,7 +14,7 @@ from gpu_encode import OneHotEncoder, OrdinalEncoder
 from tests.estimator_checks import unexpected
 from tests.versions import as_scikit_learn_1_9
 
-# The policy "warn" warns in theirs as well, which there is no error.
+# The policy "warn" also warns in scikit-learn, where it is no error.
 pytestmark = [pytest.mark.host, as_scikit_learn_1_9, pytest.mark.filterwarnings("ignore:Found unknown categories")]
 
 ENCODERS = {"OneHotEncoder": OneHotEncoder, "OrdinalEncoder": OrdinalEncoder}
@@ -41,7 +41,7 @@ FACTORS = "of rows that are all different, singular values are equal, and only t
 for name, encoder in ENCODERS.items():
     setattr(theirs, name, encoder)
 TESTS = {name: function for name, function in vars(theirs).items() if name.startswith("test_")}
-# Tests of either encoder are given the class, and told below to take ours.
+# scikit-learn's tests take the class as a parameter; below they get this library's class.
 OF_BOTH = sorted(name for name, function in TESTS.items() if "Encoder" in inspect.signature(function).parameters)
 OURS = {
     name: function
@@ -53,14 +53,14 @@ globals().update(OURS)
 
 @pytest.fixture(autouse=True)
 def _expected(request: pytest.FixtureRequest) -> None:
-    """Expect the exceptions to fail, so that none stays here that has become one of ours."""
+    """Expect the listed exceptions to fail, so that none stays listed after it passes."""
     for pattern, reason in EXCEPTIONS.items():
         if re.fullmatch(pattern, request.node.name):
             request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
 
 
 def test_the_lists_are_not_empty() -> None:
-    """Their tests are found."""
+    """scikit-learn's tests are found."""
     assert len(OURS) > 80
     assert len(OF_BOTH) == 4
 
@@ -68,12 +68,12 @@ def test_the_lists_are_not_empty() -> None:
 @pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS)
 @pytest.mark.parametrize("name", OF_BOTH)
 def test_of_both_encoders(name: str, encoder: Any) -> None:
-    """What scikit-learn asks of both its encoders holds for ours."""
+    """scikit-learn's tests of both its encoders hold for this library's encoders."""
     TESTS[name](encoder)
 
 
 def test_bytes_are_no_text() -> None:
-    """Where scikit-learn takes text for bytes, an error says what both are."""
+    """If scikit-learn takes text for bytes, this library's error says what both are."""
     with pytest.raises(ValueError, match="column 0 was fitted on text values and now holds bytes values"):
         OrdinalEncoder(categories=[["b", "a"]]).fit(np.array([[b"a"]]))
 
@@ -117,7 +117,7 @@ def test_parameters_mean_the_same(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "parameters"), [("OneHotEncoder", {"drop": "first"}), ("OrdinalEncoder", {})])
 def test_fitted_attributes_are_there(name: str, parameters: dict[str, Any]) -> None:
-    """Every public attribute of a fitted one of scikit-learn's is one of ours, with the same values."""
+    """Every public attribute of scikit-learn's fitted encoders is one of ours, with the same values."""
     X = [["a"], ["b"], ["b"], ["b"], ["c"]]
     both = (getattr(preprocessing, name), ENCODERS[name])
     found: list[Any] = [encoder(max_categories=2, **parameters).fit(X) for encoder in both]

@@ -56,7 +56,7 @@ def encoder(cv, asked=ASKED, **parameters):
 
 
 def seen_by(scheme):
-    """Say which rows each row sees."""
+    """Give the rows that each row sees."""
     if scheme == "all rows":
         return np.ones((N, N), bool)
     if scheme == "leave-one-out":
@@ -65,7 +65,7 @@ def seen_by(scheme):
 
 
 def define(statistic, values, others):
-    """Give a statistic of the values of a category that a row sees, and of all that it sees where there are none."""
+    """Give a statistic of the visible values of a row's category, or of all visible values if there are none."""
     if statistic in ("count", "nunique"):
         return float(len(values) if statistic == "count" else len({*values}))
     values = values or others
@@ -77,7 +77,7 @@ def define(statistic, values, others):
 
 
 def seconds_since(own, values):
-    """Give the seconds from the latest of some moments that is earlier than a row's own, to this."""
+    """Give the seconds from the latest of some moments before a row's own moment to the row's own moment."""
     earlier = [value for value in values if own is not None and value < own]
     if not earlier:
         return None
@@ -85,7 +85,7 @@ def seconds_since(own, values):
 
 
 def in_python(column):
-    """Give a column as a list, with None for what is missing."""
+    """Give a column as a list, with None for missing values."""
     return [None if pd.isna(value) else value for value in column]
 
 
@@ -125,7 +125,7 @@ def test_definition(scheme):
 
 
 def test_the_time_of_an_order_is_the_column_of_dates():
-    """What is earlier is what a row sees in order of its date; rows of one moment see neither each other nor that."""
+    """In order of its date a row sees the earlier rows; rows of one moment see neither each other nor that moment."""
     asked = {"shop": {"when": ["seconds_since_last", "count"]}}
     rows = X.dropna().reset_index(drop=True)
     training = encoder(ge.Ordered(time="when"), asked).fit_transform(rows)
@@ -137,7 +137,7 @@ def test_the_time_of_an_order_is_the_column_of_dates():
 
 @pytest.mark.parametrize("scheme", ["folds", "leave-one-out", "time folds"])
 def test_no_leak(scheme):
-    """Another word or date of a row changes nothing of its own encodings but the seconds to its own date."""
+    """Another word or date in a row changes nothing in its own encodings but the seconds to its own date."""
     made = encoder(SCHEMES[scheme])
     before = made.fit_transform(X)
     for row in (0, 1, 5, 17):
@@ -162,7 +162,7 @@ TABLES = {
 @pytest.mark.parametrize("scheme", ["all rows", "folds", "leave-one-out"])
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables(kind, scheme):
-    """Each kind of table holds the same text, and dates of the same unit and zone, in types of its own."""
+    """Each kind of table holds the same text, and dates of the same unit and zone, in its own types."""
     made, plain, table = encoder(SCHEMES[scheme]), encoder(SCHEMES[scheme]), TABLES[kind]
     for output, expected in (
         (made.fit_transform(table), plain.fit_transform(X)),
@@ -262,7 +262,7 @@ def test_files(scheme, ending, tmp_path):
     """Chunks of files give what one table gives, and the model that was saved gives new files the same."""
     rows = TABLES["arrow"].drop_columns(["time"]) if scheme == "folds" else TABLES["arrow"]
     if ending == "csv":
-        # Such files have no time zones, and text of nothing is missing there.
+        # Such files have no time zones, and empty text is missing in them.
         local = pa.array(X["when"].dt.tz_localize(None).astype("datetime64[s]"))
         rows = rows.set_column(2, "when", local).set_column(1, "word", pa.array(X["word"].replace("", "b")))
         pacsv.write_csv(rows, tmp_path / "rows.csv")

@@ -113,7 +113,7 @@ def test_terms_of_rows_without_a_value_are_none():
 @pytest.mark.parametrize("cv", [KFold(3), LeaveOneOut(), Greedy()], ids=repr)
 @pytest.mark.filterwarnings("ignore:Greedy")
 def test_parts_pieces_and_pickles(cv):
-    """Functions have no place in a file, which the laws of all encoders write."""
+    """A file cannot hold functions, and the laws of all encoders write files."""
     y, statistics = np.abs(AMOUNT), ["skew", LOG_TOTALS, MergeableStatistic("total", [np.square], sum_of)]
     whole, in_pieces, in_parts = (StatisticEncoder(statistics, cv=cv) for _ in range(3))
     expected = quietly(whole.fit_transform, X, y, sample_weight=WEIGHTS)

@@ -72,7 +72,7 @@ def test_terms_of_zeros_touch_no_places(backend, order, powers):
     weight, first = np.array([0.5, 3.0]), terms[:, 0].copy()
     kept = [term.copy() for term in terms.T if term.any()]
     lows, highs = zip(*(backend.extents(term, weight, (1,))[0] for term in kept), strict=True)
-    # Squares are those of the first term alone.
+    # Only the first term has squares.
     weights, squares = backend.extents(first, weight, (0,)), backend.extents(first, weight, powers[2:])
     expected = [*weights, (min(lows), max(highs)), *squares]
     assert Termwise(backend).extents(np.asfortranarray(terms), weight, powers) == expected
@@ -86,7 +86,7 @@ TAKE_ROWS = {
 
 
 def test_all_that_takes_rows_of_terms_is_given_them_one_by_one():
-    """Whatever else a backend does is done as it stands, which is unseen where an operation is new."""
+    """`Termwise` overrides every operation on rows: it passes others on, and nobody would notice a missing override."""
     annotated = {
         name
         for name, function in vars(Ops).items()

@@ -14,7 +14,7 @@ from gpu_encode.seam import compilation
 
 pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="no kernels")]
 
-# A process of its own, in which no other test has needed a kernel.
+# A separate process, in which no other test has needed a kernel.
 NEEDED = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
@@ -60,7 +60,7 @@ def test_the_family_needs_no_other_kernel():
 
 @pytest.fixture
 def nothing_compiled(monkeypatch, tmp_path):
-    """Kernels that would lie in a folder of their own, and a call in place of all those that need them."""
+    """A separate folder for kernels, and a single call that stands for all calls that need kernels."""
     monkeypatch.setattr(compilation.kernel_folder, "folder", lambda: tmp_path)
     monkeypatch.setattr(compilation.kernel_folder, "_complete", [])
     monkeypatch.setattr(warm_up, "calls", lambda: iter([lambda: None] * 3))

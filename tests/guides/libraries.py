@@ -10,7 +10,7 @@ ON_CUDF = "cuda" in ON_CUDA and find_spec("cudf") is not None
 
 
 def require_modules(*modules):
-    """Leave a test out where a machine with a GPU lacks a library; the extra "test" has what all others need."""
+    """Skip a test if a machine with a GPU lacks a library; the extra "test" installs it on all other machines."""
     for module in modules if ON_CUDF else ():
         if find_spec(module) is None:
             pytest.skip(f"{module} is not installed: the extra workflows-cu13, or workflows-cu12, has it")

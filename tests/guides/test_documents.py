@@ -22,7 +22,7 @@ PATHS = {path.name: path for folder in ("docs", "examples/notebooks") for path i
 DOCUMENTS = {name: path.read_text() for name, path in PATHS.items()}
 CUML = "python cuml"
 TAGS = {"python", CUML}
-# Commands, which the README's test runs.
+# Blocks of commands, which the README's test runs.
 BASH = "bash"
 PUBLIC = {name: getattr(gpu_encode, name) for name in gpu_encode.__all__}
 # Those of methods stand beside those of classes and functions.
@@ -40,19 +40,19 @@ NEEDED = {
 
 
 def blocks(text):
-    """Give the tag and the code of every fenced block."""
+    """Return the tag and the code of every fenced block."""
     return re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 def program(name, tags):
-    """All blocks of a document that run, one after the other: a reader would go on in the same session."""
+    """Return all runnable blocks of a document, joined: a reader would run them in the same session."""
     code = "\n".join(code for tag, code in blocks(DOCUMENTS[name]) if tag in tags)
     return code if ON_CUDF else code.replace(ON_GPU, "")
 
 
 @pytest.fixture
 def _libraries(monkeypatch):
-    """Put the definition of cuML's formulas, which takes frames of pandas, where cuML would be."""
+    """Put the definition of cuML's formulas, which takes pandas frames, in place of cuML."""
     if not ON_CUDF:
         module = types.ModuleType("cuml.preprocessing")
         module.TargetEncoder = cuml_formula.TargetEncoder
@@ -61,7 +61,7 @@ def _libraries(monkeypatch):
 
 
 def run(name, tags, capsys):
-    """Run a document, and hold what it prints to what it says it prints."""
+    """Run a document, and compare its output with the output that it shows."""
     code = program(name, tags)
     exec(compile(code, name, "exec"), {})
     shown = re.findall(r"print\(.*# (.*)", code)
@@ -106,7 +106,7 @@ def test_every_block_runs_or_says_why_not():
 
 
 def first_column(text, title):
-    """Names in code font in the first column of the table below a title."""
+    """Return the names in code font in the first column of the table below a title."""
     table = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")][1:]
     return [name for cell in cells for name in re.findall(r"`(\w+)", cell)]

@@ -22,7 +22,7 @@ FRAMES = ["pandas", "polars", *(["cudf"] if ON_CUDF else [])]
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run an example in this process, where warnings are errors, and give the lines that it prints; cuDF's on a GPU."""
+    """Run an example in this process, where warnings are errors, and return its output lines; cuDF ones need a GPU."""
     monkeypatch.syspath_prepend(FOLDER)
 
     def main(script, frames):
@@ -43,7 +43,7 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def alone(monkeypatch, capsys):
-    """Import an example that makes its own frames; called with arguments, run it and give the lines that it prints."""
+    """Return a function that imports an example with its own frames, runs it with arguments, and returns its output."""
     monkeypatch.syspath_prepend(FOLDER)
 
     def load(script, *given):
@@ -123,7 +123,7 @@ def test_missing_numbers_are_filled_by_the_rows_that_are_seen(alone):
     everything = table["x"].mean()
     new = pd.DataFrame({"g": ["a", "b", "c", "d", "a"], "x": [None, None, None, None, 7.0]})
     assert fill.transform(new).tolist() == [1.5, 20.0, everything, everything, 7.0]
-    # A group without any number has the mean of all rows of other folds.
+    # A group without a number gets the mean of all rows of other folds.
     lonely = pd.DataFrame({"g": ["z", *"ab" * 20], "x": [None, *[1.0, 3.0] * 20]})
     assert fill.fit_transform(lonely).iloc[0] == pytest.approx(2.0, abs=0.2)
 

@@ -23,7 +23,7 @@ X = pd.DataFrame({"shop": (RANDOM.zipf(1.5, 600) % 90).astype(str)})
 NEW = pd.DataFrame({"shop": [*X["shop"].unique(), "never seen"]})
 Y = {"binary": pd.Series(RANDOM.integers(0, 2, 600)), "continuous": pd.Series(RANDOM.normal(size=600) + 5)}
 BOTH, REAL = ("binary", "continuous"), ("continuous",)
-# Theirs, ours, and for which targets; where a category of one row is not told from an unknown one, min_count says so.
+# Their encoder, ours, and the targets; min_count stands where they treat a category of one row as unknown.
 EQUAL = {
     "target": (("TargetEncoder", {"min_samples_leaf": 5, "smoothing": 3}), {"smooth": Sigmoid(5, 3)}, BOTH),
     "m-estimate": (("MEstimateEncoder", {"m": 3}), {"smooth": 3}, BOTH),

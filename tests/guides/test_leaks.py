@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "leaks"
-# How far scores may lie from those of the page, where scikit-learn grows other trees.
+# Tolerance for the page's scores, since another scikit-learn version grows other trees.
 NEAR = 0.02
 
 
@@ -25,7 +25,7 @@ def script(monkeypatch):
 
 
 def rows_of(text):
-    """Cells of a table in Markdown, by the names of its columns."""
+    """Return the cells of a Markdown table by the names of its columns."""
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
     return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
 

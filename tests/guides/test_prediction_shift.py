@@ -29,7 +29,7 @@ def leaf_mean(rows, values, leaves, leaf):
 
 
 def slopes(script, x1, x2, fresh1, fresh2):
-    """Give the errors of the slope in x2, in plain loops and fractions."""
+    """Return the errors of the slope in x2, with plain loops and fractions."""
     n, c1, c2 = len(x1), Fraction(script.C1), Fraction(script.C2)
     y, other = ([c1 * a + c2 * b for a, b in zip(*pair, strict=True)] for pair in ((x1, x2), (fresh1, fresh2)))
     predicted = {
@@ -64,7 +64,7 @@ def test_slopes_are_those_of_plain_loops(script):
 def test_laws_hold_exactly_over_all_samples(script, n):
     errors = {law: [] for law in LAWS}
     for coins in itertools.product((0, 1), repeat=2 * n):
-        # Of the fresh sample all that matters is that it is independent: its law is tested by repetitions.
+        # The fresh sample only has to be independent: repetitions test its law.
         for law, error in slopes(script, coins[:n], coins[n:], coins[:n], coins[n:]).items():
             errors[law].append(error)
     for sample, of in LAWS:
@@ -78,7 +78,7 @@ def test_measured_slopes_are_those_of_theory(script, n):
     for (sample, of), mean in script.measure(n, 30_000, seed=5).items():
         assert abs(mean.value - script.law(sample, of, n)) <= 4 * mean.error, (sample, of)
         shifted = (sample, of) in {("same", "residuals"), ("same", "model"), ("ordered", "model")}
-        # The shifts are there: zero is far outside.
+        # The shifts exist: zero is far outside of the interval.
         assert (abs(mean.value) > 4 * mean.error) == shifted or n == 50
     assert script.law("same", "model", n) == pytest.approx(-script.C2 / (n - 1), rel=0.5 ** (n - 1) * 1.001)
 

@@ -27,20 +27,20 @@ pytestmark = pytest.mark.host
 
 
 def model(number):
-    """Make an encoder, one of several."""
+    """Make one of several encoders."""
     X = pd.DataFrame({"shop": ["a", "a", "b", "c"], "size": [1, 2, 2, 1]})
     return TargetEncoder(columns=["shop", ("shop", "size")], smooth=number + 1.0).fit(X, [0, 1, 1, 1])
 
 
 def answer(number):
-    """Give what the service is to answer by a model."""
+    """Return the answer that the service must give with a model."""
     encode = model(number).row_encoder()
     return [dict(zip(encode.names, row, strict=True)) for row in encode(ROWS)]
 
 
 @pytest.fixture
 def service(monkeypatch, tmp_path):
-    """Import the example anew, with a model, and give it."""
+    """Import the example anew, with a model, and return it."""
     monkeypatch.syspath_prepend(FOLDER)
     monkeypatch.setenv("MODEL", str(tmp_path / "some.model"))
     model(0).save(tmp_path / "some.model")
@@ -50,13 +50,13 @@ def service(monkeypatch, tmp_path):
 
 @contextlib.contextmanager
 def in_this_process(app):
-    """Give what hands requests to the application without a network."""
+    """Return a client that calls the application without a network."""
     yield "http://service", httpx.ASGITransport(app)
 
 
 @contextlib.contextmanager
 def on_the_loopback(app):
-    """Serve the application on a free port; give its address."""
+    """Serve the application on a free port; return its address."""
     uvicorn = pytest.importorskip("uvicorn", reason="the extra service has uvicorn")
     begun = threading.Event()
 
@@ -78,10 +78,10 @@ def on_the_loopback(app):
 
 
 async def ask(client, done):
-    """Send requests one after the other until the models have been replaced; give the answers."""
+    """Send requests one after the other until the models have been replaced; return the answers."""
     answers = []
     while len(answers) < N_REQUESTS or not done.is_set():
-        # A transport without a network never waits, and others are to have their turn.
+        # A transport without a network never waits, and other clients must have their turn.
         await asyncio.sleep(0)
         response = await client.post("/encode", json=ROWS)
         assert response.status_code == 200, response.text
@@ -90,7 +90,7 @@ async def ask(client, done):
 
 
 async def load_and_replace(client):
-    """Replace the model again and again while clients ask; give the answers of each client."""
+    """Replace the model again and again while clients send requests; return the answers of each client."""
     done = asyncio.Event()
 
     async def replace_models():
@@ -99,7 +99,7 @@ async def load_and_replace(client):
             assert (await client.post("/reload")).status_code == 200
         done.set()
 
-    # Of which none goes on where one fails.
+    # If one client fails, all stop.
     async with asyncio.TaskGroup() as group:
         clients = [group.create_task(ask(client, done)) for _ in range(N_CLIENTS)]
         group.create_task(replace_models())
@@ -119,7 +119,7 @@ def test_no_request_is_dropped_while_models_are_replaced(service, served):
         answers, last = asyncio.run(run(*address))
     assert last == expected[-1]
     for of_client in answers:
-        # Each answer is that of one model, and no client is answered by an older one than before.
+        # One model gives each answer, and no client gets an answer of an older model than before.
         used = [expected.index(one) for one in of_client]
         assert used == sorted(used)
     assert len({expected.index(one) for of_client in answers for one in of_client}) > 1

@@ -44,13 +44,13 @@ SCHEMES = some(
 
 
 def key_frame(keys: Sequence[Any]) -> pd.DataFrame:
-    """Put keys beside a group and a time that depend on the row number alone."""
+    """Return a frame of keys, with a group and a time that depend only on the row number."""
     row = np.arange(len(keys))
     return pd.DataFrame({"key": np.asarray(keys, dtype=object), "group": row * 5 % 4, "time": row * 7 % 6})
 
 
 def sized_rows(kind: str, **choices: Any) -> st.SearchStrategy[Drawn]:
-    """Draw rows of one of the few sizes for which it is encodings once who sees whom."""
+    """Draw rows of one of a few sizes, since who sees whom is computed once per size."""
     return st.sampled_from(SIZES).flatmap(lambda size: drawn_rows(kind, size, **choices))
 
 
@@ -69,7 +69,7 @@ def fit_transform(
 
 
 def training_encodings(drawn: Drawn, scheme: Any, smooth: Any, backend: str = "numpy", **choices: Any) -> Any:
-    """Return the training encodings of the key column alone, one matrix column per class."""
+    """Return the training encodings of only the key column, one matrix column per class."""
     choices = {"columns": ["key"]} | choices
     frame = key_frame(drawn.keys)
     encodings = fit_transform(frame, drawn.target, drawn.weight, scheme, smooth, drawn.kind, backend, **choices)
@@ -91,7 +91,7 @@ def new_row_encodings(
 
 
 def problems(drawn: Drawn, **choices: Any) -> list[naive.Problem]:
-    """State the drawn rows exactly: one problem per column of encodings."""
+    """Return the drawn rows as exact problems, one per column of encodings."""
     paths = choices.pop("paths", [(key,) for key in drawn.keys])
     weights = [1] * drawn.size if drawn.weight is None else [naive.exact(value) for value in drawn.weight]
     if drawn.kind == "continuous":
@@ -104,7 +104,7 @@ def problems(drawn: Drawn, **choices: Any) -> list[naive.Problem]:
 
 @cache
 def sees(scheme: str, size: int) -> Any:
-    """Find which rows each row sees, as a matrix: those whose target, alone raised to 1, raises its encoding."""
+    """Return a matrix: row i sees row j if its encoding rises when only row j's target is raised to 1."""
     frame = key_frame(["a"] * size)
     encodings = fit_transform(frame, np.eye(size), None, SCHEMES[scheme], None, "continuous", columns=["key"])
     return encodings[:, :size] > 0
@@ -112,7 +112,7 @@ def sees(scheme: str, size: int) -> Any:
 
 @cache
 def new_row_sees(scheme: str, size: int) -> Any:
-    """Find which training rows new rows see."""
+    """Return the training rows that new rows see."""
     drawn = Drawn(np.array(["a"] * size, dtype=object), np.eye(size), None, "continuous")
     return new_row_encodings(drawn, ["a"], SCHEMES[scheme], None)[0] > 0
 
@@ -124,9 +124,9 @@ def visibility(scheme: str, size: int) -> tuple[tuple[int, ...], ...]:
 
 
 def order_of(seen: np.ndarray[Any, Any]) -> list[int]:
-    """Find an order from which row sees which: place p sees p rows, but the first sees all others.
+    """Return an order from the rows that each row sees: position p sees p rows, but the first row sees all others.
 
-    The first row is the one that sees all and is seen by all.
+    The first row is the row that sees all others, and that all others see.
     """
     size = len(seen)
     looks, looked_at = seen.sum(axis=1), seen.sum(axis=0)
@@ -140,7 +140,7 @@ def random_order(scheme: str, size: int) -> list[int]:
 
 
 def expected_encodings(scheme: str, drawn: Drawn, **choices: Any) -> np.ndarray[Any, Any]:
-    """Return the training encodings by definition."""
+    """Return the training encodings from the definition."""
     stated = problems(drawn, **choices)
     if scheme == "ordered":
         columns = [naive.permuted_codes(problem, random_order(scheme, drawn.size)) for problem in stated]
@@ -155,7 +155,7 @@ def expected_encodings(scheme: str, drawn: Drawn, **choices: Any) -> np.ndarray[
 def check_encodings(
     expected: Any, frame: pd.DataFrame, drawn: Drawn, scheme: Any, smoothing: str, **choices: Any
 ) -> None:
-    """Demand expected encodings in the first columns, from every backend and bit by bit."""
+    """Demand the expected encodings in the first columns, from every backend and bit by bit."""
     expected = np.asarray(expected).reshape(drawn.size, -1)
     smooth = SMOOTHINGS[smoothing]
     for backend in BACKENDS:
@@ -164,7 +164,7 @@ def check_encodings(
 
 
 def check_training_encodings(drawn: Drawn, scheme: str, smoothing: str, definition: Any = None, **choices: Any) -> None:
-    """Demand the encodings of the definition for the key column; `definition` has the choices in the oracle's words."""
+    """Demand the encodings of the definition for the key column; `definition` holds the oracle's parameters."""
     if drawn.weight is not None and (drawn.weight % 1).any():
         # Sample variances of one row or less are refused.
         assume(drawn.weight[new_row_sees(scheme, drawn.size)].sum() > 1.01)

@@ -28,7 +28,7 @@ from gpu_encode.seam.ops import use_backend
 from tests.laws.real_tables import Rows, names_in, read_rows
 from tests.laws.recorded import Case, compare_records, read_record, run_cases, write_record
 
-# An encoder, the kind of target that it reads, and its parameters beside the columns.
+# An encoder, the kind of its target, and its parameters beside the columns.
 Entry = tuple[Callable[..., Any], str | None, dict[str, Any]]
 KINDS = ("binary", "continuous", "multiclass")
 SMOOTHINGS: dict[str, Any] = {
@@ -89,7 +89,7 @@ CODED = {"handle_unknown": "use_encoded_value", "unknown_value": -5}
 
 
 def entry(encoder: Callable[..., Any], kind: str | None, /, **parameters: Any) -> Entry:
-    """Give an encoder with the kind of target that it reads, and parameters."""
+    """Return an encoder with the kind of its target, and parameters."""
     return encoder, kind, parameters
 
 
@@ -153,7 +153,7 @@ OTHERS: dict[str, Entry] = {
 
 
 def target_encoders(rows: Rows) -> dict[str, Entry]:
-    """Give target encoders with every other parameter."""
+    """Yield target encoders with every other parameter."""
     joint, tree = rows.source.joint, rows.source.hierarchy
     above = next(name for name in rows.keys if name not in joint[0])
     parameters: dict[str, tuple[str, dict[str, Any]]] = {f"default, {kind}": (kind, {}) for kind in KINDS} | {
@@ -190,7 +190,7 @@ def target_encoders(rows: Rows) -> dict[str, Entry]:
 
 
 def statistic_encoders(rows: Rows) -> dict[str, Entry]:
-    """Give encoders of statistics of the target and of columns."""
+    """Yield encoders of statistics of the target and of columns."""
     numbers = rows.source.numbers
     pairs = {rows.keys[0]: {numbers[0]: ["mean", "median"]}, rows.source.joint[0]: {numbers[-1]: ["sum"]}}
     parameters: dict[str, tuple[Any, str | None, dict[str, Any]]] = {}
@@ -221,7 +221,7 @@ def family(rows: Rows) -> dict[str, dict[str, Entry]]:
 
 
 def learned(encoder: Any) -> dict[str, Any]:
-    """Give what an encoder says of itself after fit."""
+    """Return an encoder's fitted attributes."""
     attributes = {name: getattr(encoder, name) for name in LEARNED if hasattr(encoder, name)}
     return attributes | {"names": encoder.get_feature_names_out()}
 
@@ -238,13 +238,13 @@ def target_of(rows: Rows, kind: str | None) -> Any:
 
 
 def make_encoder(rows: Rows, entry: Entry) -> Any:
-    """Make an encoder of the keys of a table, alone and joint, unless its entry names columns."""
+    """Make an encoder of a table's keys, single and joint, unless its entry names columns."""
     make, _, parameters = entry
     return make(**{"columns": [*rows.keys, *rows.source.joint]} | parameters)
 
 
 def fit_and_transform(rows: Rows, entry: Entry, full: bool = True, **fit: Any) -> Any:
-    """Give training rows and new rows encoded; in full what was learned as well, and training rows as new ones."""
+    """Return encodings of training rows and new rows; in full also fitted attributes, and training rows as new ones."""
     encoder, y, frame = make_encoder(rows, entry), target_of(rows, entry[1]), rows.frame
     output = {"train": encoder.fit_transform(frame, y, **fit), "new": encoder.transform(rows.new_frame)}
     if full:
@@ -269,14 +269,14 @@ def encoder_cases(rows: Rows) -> Iterator[Case]:
         for name, entry in encoders.items():
             case, taken = f"{rows.name} {group} {name}", rows_for(name, rows)
             yield case, partial(fit_and_transform, taken, entry)
-            # Whole weights and others by turns.
+            # Whole and fractional weights in turn.
             weighting = next(turns)
             weight = getattr(rows, weighting)
             yield f"{case}, {weighting}", partial(fit_and_transform, taken, entry, False, sample_weight=weight)
 
 
 def rows_for(encoder: str, rows: Rows) -> Rows:
-    """Give the rows as an encoder takes them: sparse matrices have no place for columns that pass through."""
+    """Return the rows as an encoder takes them: sparse matrices cannot hold columns that pass through."""
     return rows.encoded_only if encoder.startswith("one-hot") else rows
 
 
@@ -330,7 +330,7 @@ def run_compiled(run: Callable[[], Any]) -> Any:
 
 
 def all_cases(folder: Path) -> Iterator[Case]:
-    """Give the cases, each on some of the tables.
+    """Yield the cases, each on some of the tables.
 
     The compiled backend comes last: once it is loaded, it is chosen for small tables, too.
     """
@@ -366,7 +366,7 @@ def transform_with_model(rows: Rows, entry: Entry, path: Path, save: bool) -> An
         make_encoder(rows, entry).fit(rows.frame, y).save(path)
     encoder = gpu_encode.load(path)
     output = {"new": encoder.transform(rows.new_frame), "learned": learned(encoder)}
-    # What a model keeps of its sums shows when it learns more.
+    # The sums that a model keeps show when it learns more.
     if hasattr(encoder, "partial_fit"):
         with contextlib.suppress(ValueError, TypeError):
             encoder.partial_fit(rows.frame[:100], None if y is None else y[:100])
@@ -375,7 +375,7 @@ def transform_with_model(rows: Rows, entry: Entry, path: Path, save: bool) -> An
 
 
 def report(cases: Iterator[Case], only: str, write: Path | None, compare: Path | None) -> int:
-    """Run the cases, and write what came out or compare it; give the number of differences."""
+    """Run the cases, and write or compare the results; return the number of differences."""
     begun = time.perf_counter()
     record = run_cases((name, run) for name, run in cases if only in name)
     say(f"{len(record):,} outputs, {time.perf_counter() - begun:.0f} seconds")
@@ -393,7 +393,7 @@ def say(text: str) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Do what the command line asks for."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description="Record every output on real tables, or compare it with a record.")
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="folder of Parquet files")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases with this text in their name")

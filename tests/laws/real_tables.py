@@ -27,7 +27,7 @@ HIERARCHIES: dict[str, dict[Any, Any]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """What the columns of a file are for, as `real_tables.toml` says."""
+    """The purposes of a file's columns, from `real_tables.toml`."""
 
     keys: list[str]
     joint: list[tuple[str, ...]]
@@ -41,7 +41,7 @@ class Source:
 
 
 def read_sources() -> dict[str, Source]:
-    """Give what is known of the files, by name."""
+    """Return the descriptions of the files by name."""
     entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
     return {
         name: Source(**entry | {"joint": [*map(tuple, entry["joint"])]}, hierarchy=HIERARCHIES.get(name, {}))
@@ -54,7 +54,7 @@ SOURCES = read_sources()
 
 @dataclass
 class Rows:
-    """Training rows of one file, and new ones: `table` and `new` have the keys, "group", "time" and "fold"."""
+    """Training rows and new rows of one file: `table` and `new` have the keys, "group", "time" and "fold"."""
 
     name: str
     source: Source
@@ -77,7 +77,7 @@ class Rows:
 
     @property
     def encoded_only(self) -> "Rows":
-        """The same rows with the columns that are encoded, alone or jointly, and no other."""
+        """Return the same rows with only the columns that are encoded, alone or jointly."""
         names = list(dict.fromkeys([*self.keys, *(name for joint in self.source.joint for name in joint)]))
         return replace(self, table=self.table.select(names), new=self.new.select(names))
 
@@ -87,13 +87,13 @@ class Rows:
 
 
 def take_rows(table: pa.Table, n_rows: int | None, start: int) -> pa.Table:
-    """Take rows at equal distances; all for None."""
+    """Take rows at equal distances; None takes all."""
     step = 1 if n_rows is None else max(1, table.num_rows // n_rows)
     return table.take(np.arange(start, table.num_rows, step)[:n_rows])
 
 
 def with_roles(table: pa.Table, source: Source) -> pa.Table:
-    """Keep the columns that are looked at, and add those of groups, times and fold numbers."""
+    """Keep the columns in use, and add columns of groups, times and fold numbers."""
     listed = [*source.keys, *(name for names in source.joint for name in names), *source.numbers]
     above = [name for levels in source.hierarchy.values() if isinstance(levels, list) for name in levels]
     chosen = table.select(list(dict.fromkeys([*listed, *above])))
@@ -108,7 +108,7 @@ def with_roles(table: pa.Table, source: Source) -> pa.Table:
 
 
 def targets_of(table: pa.Table, source: Source) -> dict[str, np.ndarray[Any, Any]]:
-    """Give the three targets; a missing number is 0."""
+    """Return the three targets; a missing number is 0."""
     frame = table.to_pandas()
     binary, continuous, multiclass = (
         frame.eval(expression, engine="python") for expression in (source.binary, source.continuous, source.multiclass)
@@ -131,5 +131,5 @@ def read_rows(folder: Path, name: str, n_rows: int | None) -> Rows:
 
 
 def names_in(folder: Path) -> Iterator[str]:
-    """Give the names of the known files that the folder has."""
+    """Return the names of the known files in the folder."""
     return (name for name in SOURCES if (folder / f"{name}.parquet").exists())

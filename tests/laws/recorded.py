@@ -15,16 +15,16 @@ import scipy.sparse
 Case = tuple[str, Callable[[], Any]]
 Record = dict[str, tuple[str, np.ndarray[Any, Any]]]
 SHOWN = 20
-# Between a case and its output.
+# Separates a case and its output.
 SEPARATOR = " | "
 # Tables of more columns are digested as one.
 MOST_COLUMNS = 64
-# A list of these is a column itself.
+# A list of such values is itself a column.
 LEAVES = (str, tuple, int, float, type(None))
 
 
 def columns_of(output: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Take an output apart: its columns by name, of containers those of all that they hold."""
+    """Split an output into its columns by name; a container gives the columns of everything that it holds."""
     if isinstance(output, pa.Table):
         output = {column: output[column] for column in output.column_names}
     elif isinstance(output, (pd.DataFrame, pl.DataFrame)):
@@ -43,7 +43,7 @@ def columns_of(output: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def as_array(column: Any) -> np.ndarray[Any, Any] | None:
-    """Give a column of numbers as an array; None for any other."""
+    """Return a column of numbers as an array; None for any other column."""
     if isinstance(column, (pa.ChunkedArray, pl.Series)):
         column = column.to_numpy()
     elif isinstance(column, pd.Series):
@@ -53,7 +53,7 @@ def as_array(column: Any) -> np.ndarray[Any, Any] | None:
 
 
 def digest_of(column: Any) -> str:
-    """Digest type, shape and bytes of numbers; what Python writes for anything else."""
+    """Return a digest of type, shape and bytes of numbers, or of the `repr` of anything else."""
     array = as_array(column)
     if array is None:
         method = next((name for name in ("tolist", "to_pylist", "to_list") if hasattr(column, name)), None)
@@ -64,7 +64,7 @@ def digest_of(column: Any) -> str:
 
 
 def first_values(column: Any) -> np.ndarray[Any, Any]:
-    """Give the first numbers of a column, filled up with NaN."""
+    """Return the first numbers of a column, filled up with NaN."""
     shown, array = np.full(SHOWN, np.nan), as_array(column)
     if array is not None and array.dtype.kind in "biuf":
         first = array.ravel()[:SHOWN]
@@ -73,7 +73,7 @@ def first_values(column: Any) -> np.ndarray[Any, Any]:
 
 
 def run_cases(cases: Iterable[Case]) -> Record:
-    """Run each case; one that raises leaves the type of its error."""
+    """Run each case; for a case that raises, record the type of its error."""
     record: Record = {}
     for name, run in cases:
         with warnings.catch_warnings():
@@ -102,7 +102,7 @@ def read_record(path: Path) -> Record:
 
 
 def compare_records(expected: Record, record: Record) -> tuple[list[str], int]:
-    """Say which outputs of cases in both records differ, and how many there are; of errors the type alone counts."""
+    """Return the outputs that differ in both records, and the number compared; of an error only the type counts."""
     cases = cases_of(expected) & cases_of(record)
     names = [name for name in expected | record if name.split(SEPARATOR)[0] in cases]
     lines = []
@@ -120,5 +120,5 @@ def cases_of(record: Record) -> set[str]:
 
 
 def comparable(digest: str) -> str:
-    """Give a digest, or of an error, whose message follows a colon, the type alone."""
+    """Return a digest, or the type of an error without the message after the colon."""
     return digest.split(":", maxsplit=1)[0]

@@ -36,7 +36,7 @@ def step_of(time, half_life):
 
 
 def weight(row, now, half_life):
-    """Weight of a row of one step as seen from another."""
+    """Return the weight of a row of one time step as seen from another."""
     if half_life is None:
         return 1
     if now // 512 - row // 512 > 1:
@@ -46,7 +46,7 @@ def weight(row, now, half_life):
 
 
 def expected(times, y, weights=None, n_splits=4, gap=0, half_life=None, window=None):
-    """Encodings of training rows, and of the shops as new rows: exact sums of weights, rounded once at the end."""
+    """Return encodings of training rows, and of the shops as new rows: exact sums of weights, rounded at the end."""
     order = np.sort(times)
     fold = np.searchsorted(order, times) * n_splits // len(times)
 
@@ -58,7 +58,7 @@ def expected(times, y, weights=None, n_splits=4, gap=0, half_life=None, window=N
             steps = (0, 0) if half_life is None else (step_of(times[row], half_life), step_of(now, half_life))
             share = weight(*steps, half_life)
             if weights is not None:
-                # A weight times that of an age, on the scale of its block, is rounded as floats are.
+                # The product of a weight and an age's weight, on the scale of its block, is rounded as a float.
                 scale = Fraction(2) ** (63 - steps[0] // 8 % 64) / Fraction(GROWTH[steps[0] % 8], 2**31)
                 share *= Fraction(float(weights[row]) * float(1 / scale)) * scale if share else 0
             everything.add(Fraction(float(y[row])), share)
@@ -83,7 +83,7 @@ def encoder(kind, **ages):
 
 
 def fitted(kind, rows, y, **given):
-    """Give training encodings, and those of new rows."""
+    """Return the encodings of training rows and of new rows."""
     ages = {name: given.pop(name) for name in ("half_life", "window", "gap") if name in given}
     made = encoder(kind, **ages)
     training = made.fit_transform(rows, y, **given)
@@ -115,7 +115,7 @@ KINDS = pytest.mark.parametrize("kind", ["folds", "ordered"])
 @pytest.mark.parametrize(("case", "target"), some_of(CASES, Y))
 def test_sums_are_those_of_the_definition(case, target):
     (kind, ages), y = CASES[case], Y[target]
-    # In an order rows of each time are a fold of their own.
+    # In an order, the rows of each time form a fold.
     n_splits = 4 if kind == "folds" else N
     for weights in (None, RNG.integers(1, 9, N) / 8):
         wanted = expected(DAYS, y, weights, n_splits, **ages)
@@ -126,7 +126,7 @@ def test_sums_are_those_of_the_definition(case, target):
 
 
 def number_of(digits, window):
-    """Give the number that digits of a window stand for."""
+    """Return the number that the digits of a window stand for."""
     return sum(int(digit) * Fraction(2) ** (32 * (window.low + place)) for place, digit in enumerate(digits))
 
 
@@ -134,7 +134,7 @@ def number_of(digits, window):
 def test_sums_as_seen_are_products_to_the_last_bit(largest):
     layout, steps = Layout(Window(-3, 4, False), Window(-5, 6, False)), RNG.integers(-2000, 2000, 40)
     sums = RNG.integers(-largest, largest, (3, 40, 2, layout.width), endpoint=True)
-    # The highest column has room for what is carried.
+    # The highest column has room for the carry.
     sums[..., [0, 4, 5, 3, 9]] = RNG.integers(-1, 2, 5) * [0, 0, 0, 1, 1]
     for backend in ("numpy", *(ON_CUDA or ["compiled"])):
         with use_backend(backend):
@@ -346,7 +346,7 @@ def test_an_order_by_age_refuses_what_it_cannot_see(ages):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @KINDS
 def test_levels_above_and_several_targets_count_by_age(kind):
-    """Targets beside others have their own encodings; what a category has not seen comes from the level above."""
+    """Each of several targets has its own encodings; a row that sees nothing of its category gets the level above."""
     rows = ROWS.assign(region=ROWS["shop"].map({"a": "n", "b": "n", "c": "s"}))
     given = {"cv": encoder(kind, half_life=25).cv, "smooth": M, "target_type": "continuous"}
     both = ge.TargetEncoder(columns=["shop"], hierarchy={"shop": ["region"]}, **given)

@@ -90,7 +90,7 @@ def partial(own, everything, means):
     return share(signal, (own.n * own.variance(1) + everything.variance(0)) / (own.n + 1)) if signal else Fraction(0)
 
 
-# The smoothing, how much its category's own mean weighs, and within how many ulp encodings are.
+# The smoothing, the weight of the category's own mean, and the tolerance of encodings in ulp.
 SMOOTHINGS = {
     "none": (None, plain, 0.5),
     "sigmoid": (Sigmoid(3.0, 1.5), sigmoid, None),
@@ -100,7 +100,7 @@ SMOOTHINGS = {
     "james-stein-independent": (JamesStein("independent"), independent, 20),
     "partial-pooling": (PartialPooling(), partial, 32),
 }
-# They take weights for numbers of rows.
+# These smoothings take weights as numbers of rows.
 OF_SAMPLES = ("james-stein", "james-stein-independent", "partial-pooling")
 SCHEMES = {
     "greedy": (Greedy(), lambda row, size: range(size)),
@@ -130,7 +130,7 @@ WEIGHTS = [
 
 @st.composite
 def extreme_rows(draw):
-    """Draw (key, target, weight) of rows, of one kind of size each; weights are None where they are not given."""
+    """Draw (key, target, weight) of rows, each with one kind of magnitude; weights may be None."""
     size, weighted = draw(st.integers(4, 14)), draw(st.sampled_from([None, *WEIGHTS]))
     target = draw(st.sampled_from(TARGETS))
     keys = draw(st.lists(st.sampled_from("abcde"), min_size=size, max_size=size))
@@ -140,7 +140,7 @@ def extreme_rows(draw):
 
 
 def encode(make, rows, method):
-    """Give the encodings of rows, the same from every backend."""
+    """Return the encodings of rows, equal from every backend."""
     keys, targets, weights = rows
     X, found = np.array([list(keys)]).T, []
     for backend in encoding.BACKENDS:
@@ -151,7 +151,7 @@ def encode(make, rows, method):
 
 
 def too_light(rows):
-    """Tell whether weights with fractions sum to one row or less, of rows that differ."""
+    """Whether fractional weights of different rows sum to one row or less."""
     weigh = [(y, w) for y, w in rows if w]
     fractions = any(w.denominator > 1 for _, w in weigh)
     return fractions and sum(w for _, w in weigh) <= 1 and len({y for y, _ in weigh}) > 1
@@ -207,7 +207,7 @@ def root(number):
 
 
 def statistics_of(own, ddof):
-    """Give mean, variance, deviation, standard error and skewness; None where there is none."""
+    """Return mean, variance, deviation, standard error and skewness; None for a statistic that does not exist."""
     n, less = own.n, own.n - ddof
     if less <= 0:
         return [own.mean, None, None, None, None if ddof else Fraction(0)]
@@ -243,7 +243,7 @@ def test_statistics_are_near_the_real_numbers(rows, ddof):
 
 
 class Fitted:
-    """New rows that are those of the fit, and so see all of them."""
+    """New rows equal to the training rows see all of them."""
 
     def __init__(self, encoder):
         self.encoder = encoder

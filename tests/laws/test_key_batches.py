@@ -24,21 +24,20 @@ from gpu_encode import (
     TimeFolds,
     load,
 )
-from gpu_encode.fitting import columns, inputs, key_batches
-from gpu_encode.fitting import fit as fitting
+from gpu_encode.fitting import columns, key_batches
 from gpu_encode.seam.ops import use_backend
 from gpu_encode.tables.categories.keys import LaterTuples
 from gpu_encode.tables.frames import Frame
 from tests.bits import assert_same_bits, assert_same_encoder
 from tests.strategies import examples
 
-# Few rows of a class, and rows that see none, are other tests' matter.
+# Other tests cover classes of few rows, and rows that see no other row.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-# Those that are encoded together, and others, which the same call has to leave to each key.
+# Keys that are encoded together, and others, which the same call must encode one by one.
 SMOOTHINGS = [None, 2.5, "auto", Sigmoid(), EmpiricalBayes("between"), JamesStein()]
 FOLDS = [None, 3, KFold(4, stratify=True), TimeFolds(3, time="time"), Holdout(0.4, random_state=2)]
 SCHEMES = [*FOLDS, KFold(3, blow_up=True), LeaveOneOut()]
-# Of these TargetEncoder makes classes, or reals, by itself or where it is told so.
+# TargetEncoder takes these targets as classes or as reals, by itself or by a parameter.
 TARGETS = {
     "binary": lambda random, n: np.arange(n) % 2,
     "multiclass": lambda random, n: np.arange(n) % 4,
@@ -59,13 +58,13 @@ WEIGHTS = {
 
 
 def make_target(kind, n_rows, seed=0):
-    """A target, and what TargetEncoder is told of it."""
+    """Return a target, and the parameters of TargetEncoder for it."""
     told = kind if kind in CLASSES else "continuous"
     return TARGETS[kind](np.random.default_rng(seed), n_rows), {"target_type": told}
 
 
 def make_rows(seed, n_rows, missing, n_classes):
-    """Columns of numbers, text and categories, one of which no row has, and a class of each row."""
+    """Return columns of numbers, text and categories (one category has no row), and a class of each row."""
     random = np.random.default_rng(seed)
     X = pd.DataFrame({f"n{size}": random.integers(0, size, n_rows).astype(float) for size in (2, 7, 40)})
     X["text"] = random.choice(["b", "a", "", "ä"], n_rows)
@@ -82,7 +81,7 @@ def keys_of(X, order=2):
 
 @pytest.fixture
 def sizes(monkeypatch):
-    """How many keys each batch had: none where each was encoded alone."""
+    """Return a list that collects the number of keys in each batch; empty if each key was encoded alone."""
     noted, encode_batch = [], key_batches.encode_batch
 
     def note(*given):
@@ -102,13 +101,12 @@ def fit(X, y, groups=None, weight=None, **choices):
 
 def fit_alone(X, y, groups=None, weight=None, **choices):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (inputs, key_batches, fitting):
-            patch.setattr(module, "FEWEST_TOGETHER", 10**9)
+        patch.setitem(columns.FEWEST_ON, "cpu", 10**9)
         return fit(X, y, groups, weight, **choices)
 
 
 def assert_same(found, expected):
-    """The same encoders, and the same bits of what they give."""
+    """Demand equal encoders, and equal bits of their encodings."""
     assert_same_bits(found[1].to_numpy(np.float64), expected[1].to_numpy(np.float64))
     assert_same_encoder(found[0], expected[0])
     others, _ = make_rows(1, 50, 0.1, 2)
@@ -170,7 +168,7 @@ def test_rows_of_many_classes_that_are_left_out_are_encoded_alone_if_their_encod
     X, y = make_rows(0, 300, 0, 5)
     choices = {"cv": LeaveOneOut(), "target_type": "multiclass"}
     expected = fit(X, y, **choices)[1].to_numpy()
-    monkeypatch.setattr(key_batches, "MOST_COUNTS", 5 * 5 * 40)
+    monkeypatch.setattr(columns, "MOST_NUMBERS", 5 * 5 * 40)
     assert_same_bits(fit(X, y, **choices)[1].to_numpy(), expected)
     # A cell has 5 sums, and 25 encodings.
     n_cells = [np.prod([X[name].nunique() + 1 for name in np.atleast_1d(key)]) for key in keys_of(X)]
@@ -227,7 +225,7 @@ def test_each_target_is_a_batch_of_all_keys_that_no_dict_names(sizes):
     assert sizes == [len(keys)] * 3
 
 
-LIMITS = [{"COUNTS_PER_ROW": 0, "FEW_COUNTS": 500}, {"COUNTS_PER_ROW": 2, "FEW_COUNTS": 0}, {"MOST_COUNTS": 500}]
+LIMITS = [{"NUMBERS_PER_ROW": 0, "FEW_NUMBERS": 500}, {"NUMBERS_PER_ROW": 2, "FEW_NUMBERS": 0}, {"MOST_NUMBERS": 500}]
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
@@ -237,7 +235,7 @@ def test_keys_of_too_many_sums_are_encoded_alone(sizes, monkeypatch, kind, limit
     y, told = make_target(kind, len(X))
     expected = fit(X, y, **told)[1].to_numpy()
     for name, value in limits.items():
-        monkeypatch.setattr(key_batches, name, value)
+        monkeypatch.setattr(columns, name, value)
     assert_same_bits(fit(X, y, **told)[1].to_numpy(), expected)
     # A cell of numbers of any magnitude has hundreds of digits.
     assert sizes[0] > sum(sizes[1:]) > 0 if kind == "binary" else sum(sizes[1:]) == 0
@@ -272,7 +270,7 @@ def test_other_schemes_and_targets(sizes, choices):
 @pytest.mark.parametrize("real", [False, True], ids=["classes", "reals"])
 @pytest.mark.parametrize("size", [1, 300, 70_000])
 def test_codes_of_any_width(monkeypatch, sizes, size, real):
-    monkeypatch.setattr(key_batches, "COUNTS_PER_ROW", 100)
+    monkeypatch.setattr(columns, "NUMBERS_PER_ROW", 100)
     random = np.random.default_rng(0)
     X = pd.DataFrame({f"c{i}": random.integers(0, size if i == 0 else 2, 70_100) for i in range(8)})
     y = random.integers(0, 2, len(X)) * (0.1 if real else 1)
@@ -332,4 +330,6 @@ def test_categories_do_not_keep_the_counts():
     X, y = make_rows(0, 300, 0.1, 2)
     for encoder in (fit(X, y)[0], TargetEncoder(columns=keys_of(X)).fit(X, y)):
         told = [key.tuples for key in encoder._model.keys if isinstance(key.tuples, LaterTuples)]
-        assert all(tuples._found is None or tuples._found.counts.nbytes == 0 for tuples in told)
+        kept = [tuples._found for tuples in told if tuples._found is not None]
+        # An array that keys have in common holds cells alone, too.
+        assert all((cells if cells.base is None else cells.base).dtype == np.uint32 for cells in kept)

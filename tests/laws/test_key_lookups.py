@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_encode import StatisticEncoder, TargetEncoder, load, transform_dataset
-from gpu_encode.fitting import key_lookups, model
+from gpu_encode.fitting import columns, key_lookups, model
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits
 from tests.strategies import examples
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning"
 
 
 def make_rows(seed, n_rows, missing=0.1, spread=1):
-    """Columns of numbers, text and categories; with `spread` there are other values than without."""
+    """Return columns of numbers, text and categories; with `spread` their values are others than without."""
     random = np.random.default_rng(seed)
     X = pd.DataFrame({f"n{size}": random.integers(0, size * spread, n_rows).astype(float) for size in (2, 7, 300)})
     X["text"] = random.choice(["b", "a", "", "ä", *"xyz"[:spread]], n_rows)
@@ -35,7 +35,7 @@ TARGETS = {"binary": np.arange(200) % 2, "classes": np.arange(200) % 4, "reals":
 
 @pytest.fixture
 def sizes(monkeypatch):
-    """How many keys of each call were looked up together."""
+    """Return a list that collects how many keys each call looked up together."""
     noted, look_up = [], key_lookups.JointTables.look_up
 
     def note(*given):
@@ -118,9 +118,9 @@ def test_a_hierarchy_and_given_categories_stand_beside_others(sizes):
 
 def test_tables_that_are_too_large_are_left_to_each_key(sizes, monkeypatch):
     encoder, X = fit(), make_rows(1, 300, spread=2)
-    monkeypatch.setattr(key_lookups, "NUMBERS_PER_ROW", 0)
+    monkeypatch.setattr(columns, "NUMBERS_PER_ROW", 0)
     for name, value in {"MOST_NUMBERS": 3000, "FEW_NUMBERS": 1000}.items():
-        monkeypatch.setattr(key_lookups, name, value)
+        monkeypatch.setattr(columns, name, value)
         assert_as_alone(pickle.loads(pickle.dumps(encoder)), X)
     assert len(KEYS) > sizes[0] > sizes[1] > 0
 

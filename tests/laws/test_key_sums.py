@@ -26,7 +26,7 @@ SCHEMES = [3, KFold(3, blow_up=True), Holdout(0.4), LeaveOneOut()]
 
 @pytest.fixture
 def sizes(monkeypatch):
-    """How many keys of each call were counted together, and then looked up."""
+    """Return a list that collects how many keys each call counted together, and then looked up."""
     noted = []
 
     def note(module, name):
@@ -129,10 +129,10 @@ def test_rows_that_were_not_measured_are_refused():
 
 
 def test_threads_that_need_the_sums_at_once_all_get_them():
-    found = KeyCounts(np.arange(3, dtype=np.uint32), np.arange(20, dtype=np.int32).reshape(5, 4))
+    found = KeyCounts(np.arange(3, dtype=np.uint32), np.arange(20, dtype=np.int32).reshape(5, 4, 1))
     counts = NarrowCounts(found, 2)
     sums = counts.on_host
     assert sums.shape == (5, 2, 2, 1)
-    # A thread may have found no sums yet, while another made them and dropped the counts.
+    # One thread may have found no sums yet while another thread made them and dropped the counts.
     assert NarrowCounts.on_host.func(counts) is sums
     assert NarrowCounts.shape.func(counts) == sums.shape

@@ -21,6 +21,7 @@ from gpu_encode import (
     interactions,
 )
 from gpu_encode.encoders import keys_in_turn
+from gpu_encode.fitting import fit
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_encoder
 from tests.laws.test_key_lookups import KEYS, TARGETS, make_rows
@@ -42,7 +43,7 @@ def assert_as_one_call(encoder, y=Y, n_keys=8, **vectors):
 
 
 def alone(fitted):
-    """An unfitted encoder of the same parameters."""
+    """Return an unfitted encoder with the same parameters."""
     return type(fitted)(**fitted.get_params(deep=False))
 
 
@@ -113,12 +114,12 @@ def test_the_encoder_itself_stays_as_it_was():
 def test_what_all_keys_share_is_read_once(monkeypatch):
     calls = []
 
-    def note(name):
-        original = getattr(keys_in_turn, name)
-        monkeypatch.setattr(keys_in_turn, name, lambda *given: (calls.append(name), original(*given))[1])
+    def note(module, name):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given: (calls.append(name), original(*given))[1])
 
-    for name in ("read_rows", "read_summed", "plan_keys"):
-        note(name)
+    for module, name in ((fit, "read_rows"), (fit, "read_summed"), (keys_in_turn, "plan_keys")):
+        note(module, name)
     tables = [*TargetEncoder(columns=KEYS, cv=KFold(3, random_state=None)).iter_fit_transform(X, Y, n_keys=3)]
     assert len(tables) == 9
     assert calls == ["read_rows", "read_summed", "plan_keys"]
@@ -169,7 +170,7 @@ def test_rows_of_an_engine_are_refused():
 
 
 def peak_of(n_columns):
-    """Most bytes that Python and NumPy hold at a time, of all keys of so many columns."""
+    """Return the peak bytes of Python and NumPy while encoding all keys of `n_columns` columns."""
     random = np.random.default_rng(0)
     rows = pd.DataFrame(
         random.integers(0, 6, (20_000, 24)).astype(np.int8), columns=[f"c{number}" for number in range(24)]
@@ -189,5 +190,5 @@ def peak_of(n_columns):
 
 def test_memory_does_not_grow_with_the_number_of_keys():
     few, many = peak_of(8), peak_of(24)
-    # Ten times as many keys: what each column has once is all that grows.
+    # Ten times as many keys: only the data of each column grows.
     assert many - few < 24 * 20_000 * 8 < 276 * 20_000 * 4

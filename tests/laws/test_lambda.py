@@ -56,7 +56,7 @@ def test_many_rows_give_the_category_mean(smoothing, backend):
 def test_where_lambda_is_one_the_encoding_is_the_mean(smoothing, backend, keys, values):
     values = values[: len(keys)]
     if smoothing == "constant":
-        # Categories without variance of their own: empirical Bayes does not shrink them.
+        # Categories without variance: empirical Bayes does not shrink them.
         values, smoothing = [values[key] for key in keys], "auto"
     names = np.array([f"k{key}" for key in keys], object)
     drawn = strategies.Drawn(names, np.array(values), None, "continuous")

@@ -15,9 +15,9 @@ from gpu_encode import TargetEncoder
 from gpu_encode.seam.ops import use_backend
 
 FEW, MANY = 20_000, 60_000
-# Bytes a row and column: int32 codes, and the bytes that all keys read.
+# Bytes per row and column: int32 codes, and the bytes that all keys share.
 CODES = 4 + 1
-# Bytes a row beside those of output and codes: target, class and fold of each row.
+# Bytes per row beside output and codes: target, class and fold.
 MOST_BESIDE = 16
 COLUMNS = {12: 12, 300: 24}
 TABLES = {
@@ -34,7 +34,7 @@ def names_of(matrix):
 
 
 def peak_of_call(kind, n_keys, dtype, n_rows):
-    """Most bytes that a call takes beside its input."""
+    """Return the peak bytes of a call beside its input."""
     random = np.random.default_rng(0)
     matrix = np.asfortranarray(random.integers(0, 4, (n_rows, COLUMNS[n_keys])))
     names = [*range(matrix.shape[1])]
@@ -55,7 +55,7 @@ def peak_of_call(kind, n_keys, dtype, n_rows):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n_keys", COLUMNS)
 def test_a_row_takes_its_encodings_its_codes_and_little_else(monkeypatch, kind, dtype, n_keys):
-    # Blocks of the pool are larger than what is asked for.
+    # Blocks of the pool are larger than the requested size.
     monkeypatch.setattr(memory, "take_from_pool", lambda *given: None)
     with use_backend("compiled"):
         few, many = (peak_of_call(kind, n_keys, dtype, n_rows) for n_rows in (FEW, MANY))

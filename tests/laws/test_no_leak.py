@@ -21,7 +21,7 @@ SAFE_SCHEMES = {name: scheme for name, scheme in encoding.SCHEMES.items() if nam
 
 
 def flip(data, drawn, row):
-    """Return the rows with another target in one of them, of the same classes."""
+    """Return the rows, one of them with another target among the same classes."""
     target = drawn.target.copy()
     if drawn.kind == "continuous":
         target[row] = data.draw(strategies.finite_numbers().filter(lambda value: value != drawn.target[row]))
@@ -32,7 +32,7 @@ def flip(data, drawn, row):
 
 
 def own_encodings(drawn, other, row, scheme, smooth, **choices):
-    """Give the encodings of one row before and after."""
+    """Return the encodings of one row before and after the change."""
     scheme = scheme[: drawn.size] if isinstance(scheme, np.ndarray) else scheme
     return [encoding.training_encodings(rows, scheme, smooth, **choices)[row] for rows in (drawn, other)]
 

@@ -60,13 +60,13 @@ def test_rows_outside_given_categories_get_the_prior(scheme, smoothing, data):
 
 
 def chain_keys(keys):
-    """Turn the keys of the levels into whole paths, each without what lies above it being forgotten."""
+    """Turn the keys of the levels into whole paths: each keeps the levels above it."""
     return tuple(None if key is None else tuple(keys[: depth + 1]) for depth, key in enumerate(keys))
 
 
 @st.composite
 def trees(draw, size):
-    """Draw three columns, each value of which may come under several parents."""
+    """Draw three columns; each value may come under several parents."""
     one = st.lists(st.sampled_from("xyz"), min_size=size, max_size=size)
     return [draw(one), draw(one), draw(one)]
 

@@ -66,7 +66,7 @@ def test_category_encoders_leave_one_out():
 
 
 def test_category_encoders_ordered():
-    # Its prior is the mean of all rows.
+    # The peer's prior is the mean of all rows.
     frame = pd.DataFrame({"key": list("ABBCA"), "time": range(5)})
     scheme = gpu_encode.Ordered(time="time")
     encoder = gpu_encode.TargetEncoder(smooth=1.0, cv=scheme, target_type="binary", prior=0.6)

@@ -27,7 +27,7 @@ def plain(number):
 
 
 def fit_gaussian(n, mean, within, counted=None):
-    """Fit categories with so many rows, such means and sums of squares around them."""
+    """Fit categories with given numbers of rows, means, and sums of squares around the means."""
     counted = np.ones(len(n), bool) if counted is None else np.asarray(counted)
     deviation = to_scaled(np.asarray(within, np.float64) * np.asarray(n, np.float64))
     return gaussian(column(n), column(mean), deviation, counted.reshape(-1, 1, 1))

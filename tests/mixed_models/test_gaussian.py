@@ -141,7 +141,7 @@ def test_a_power_of_two_changes_no_digit(power):
 
 
 def test_targets_of_both_ends_of_the_range():
-    # The squares within categories are less than a last digit of those between them.
+    # The squares within categories are smaller than the last digit of the squares between them.
     fit = fit_gaussian([2, 2, 2], [-1.7e308, 1.7e308, 1e-300], [1e-300, 0, 0])
     assert fit.values.ravel().tolist() == [-1.7e308, 1.7e308, 1e-300]
 
@@ -165,7 +165,7 @@ def test_views_and_outputs_are_fitted_apart():
             )
             assert same(fit.values[here], alone.values)
             assert same(fit.lam[here], alone.lam)
-    # What does not count takes no part, whatever it holds.
+    # Values in uncounted rows take no part, whatever they are.
     without = gaussian(n, np.where(counted, mean, np.nan), deviation, counted)
     assert same(fit.values, without.values)
     assert same(plain(fit.within), plain(without.within))

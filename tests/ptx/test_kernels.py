@@ -27,7 +27,7 @@ from tests.cases import EVERY_COMBINATION
 from tests.cuda.ptx import ARCHITECTURES, asks_for_fused, find_contractions, library_of, link, ptx_of, variants
 
 VARIANTS = variants()
-# All for the GPU that was measured; daily every fifth for the others.
+# All kernels for the GPU of the measurements; daily every fifth kernel for the others.
 COMPILED = [
     (variant, architecture)
     for architecture in ARCHITECTURES
@@ -39,7 +39,7 @@ LAUNCHES = Path("build/launches")
 
 @pytest.fixture(scope="module")
 def table() -> Iterator[list[dict[str, Any]]]:
-    """Collect what every kernel takes, and write it down."""
+    """Collect the resources that every kernel takes, and write them down."""
     rows: list[dict[str, Any]] = []
     yield rows
     TABLE.parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def test_every_launch_of_the_simulated_suite_is_compiled():
 
 
 def argument_of(kind: Any) -> Any:
-    """Make an argument of one of numba's types: an array lies nowhere, and has five numbers."""
+    """Make an argument of one of numba's types; an array has no memory, and five numbers."""
     if isinstance(kind, types.Array):
         dtype = as_dtype(kind.dtype)
         memory = xp.cuda.MemoryPointer(xp.cuda.UnownedMemory(1 << 20, 5 * dtype.itemsize, None, 0), 0)
@@ -115,14 +115,14 @@ def test_a_launch_gives_a_kernel_what_it_takes(variant):
     taken = re.findall(
         r"\.param \.(\w)(\d+)[^,)]*_param_\d+\b", ptx_of(variant.kernel, variant.signature).split(")")[0]
     )
-    # CuPy gives numbers of Python to a kernel as these types.
+    # CuPy passes Python's numbers to a kernel as these types.
     given = list(map(np.asarray, runtime.pack(arguments)))
     assert [int(bits) for _, bits in taken] == [8 * number.itemsize for number in given]
     assert [kind == "f" for kind, _ in taken] == [number.dtype.kind == "f" for number in given]
 
 
 class Loaded:
-    """What CuPy loads machine code with, without a device: it keeps what kernels are launched with."""
+    """Stand-in for CuPy's loader of machine code, without a device: it records the launch arguments."""
 
     launches: ClassVar[list[Any]] = []
 
@@ -135,7 +135,7 @@ class Loaded:
 
 @pytest.fixture
 def device(monkeypatch, tmp_path):
-    """Stand a device in that takes launches, beside an empty folder of kernels."""
+    """Replace the device by a stand-in that accepts launches, with an empty folder of kernels."""
     monkeypatch.setattr(xp.cuda, "Module", Loaded)
     monkeypatch.setattr(runtime, "current_device", lambda: 0)
     monkeypatch.setattr(runtime, "architecture_of", lambda _: (9, 0))
@@ -150,7 +150,7 @@ def device(monkeypatch, tmp_path):
 
 @pytest.fixture
 def wide():
-    """A kernel with many arguments, and these."""
+    """Return a kernel with many arguments, and its arguments."""
     variant = next(variant for variant in VARIANTS if variant.name.startswith("moments.spread_wide("))
     return variant.kernel, tuple(map(argument_of, variant.signature))
 
@@ -167,7 +167,7 @@ def test_a_second_process_compiles_nothing(device, monkeypatch, wide):
 
 
 def test_a_launch_is_short(device, wide):
-    """About as many Python calls as microseconds: 300 and more as numba's own launch has it, with as many arrays."""
+    """A launch makes about as many Python calls as it takes microseconds: numba's own makes 300 and more."""
     kernel, arguments = wide
     runtime.launch(kernel, 3, 256, *arguments)
     calls = 0
@@ -191,7 +191,7 @@ def test_a_product_that_may_be_fused_is_seen():
 
     text, _ = cuda.compile_ptx(fused.py_func, (types.float64[::1], types.float64[::1]), cc=(9, 0))
     assert find_contractions(text)
-    # ptxas may fuse a plain product with a sum that it feeds, even where the PTX has none.
+    # ptxas may fuse a plain product with a sum that uses it, even if the PTX does not.
     plain = "mul.f64 \t%fd3, %fd1, %fd2;"
     assert find_contractions(f"\t{plain}\n\tmul.rn.f64 %fd1, %fd2, %fd3;\n\tmul.lo.s64 %rd1, %rd2, 3;") == [plain]
 

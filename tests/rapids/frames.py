@@ -15,7 +15,7 @@ from gpu_encode.seam import devices
 Id = plc.TypeId
 NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 UNITS = {"s": "SECONDS", "ms": "MILLISECONDS", "us": "MICROSECONDS", "ns": "NANOSECONDS"}
-# Arrow's types, those that both hold in the same way.
+# The Arrow types that both libraries hold in the same way.
 SAME = {getattr(pa, name)(): getattr(Id, name.upper()) for name in NUMBERS}
 SAME |= {pa.duration(unit): getattr(Id, f"DURATION_{word}") for unit, word in UNITS.items()}
 INSTANTS = {unit: getattr(Id, f"TIMESTAMP_{word}") for unit, word in UNITS.items()}
@@ -23,7 +23,7 @@ DECIMALS = {32: Id.DECIMAL32, 64: Id.DECIMAL64, 128: Id.DECIMAL128}
 
 
 class Memory:
-    """Memory of the host that stands for a GPU's."""
+    """Host memory that stands for a GPU's memory."""
 
     def __init__(self, array):
         self.array = np.ascontiguousarray(array).view(np.uint8).reshape(-1)

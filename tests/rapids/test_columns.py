@@ -89,7 +89,7 @@ def test_keys_are_those_of_arrow(array, start, ops):
 
 @ARRAYS
 def test_rows_are_looked_up_as_those_of_arrow(array, ops):
-    """In the vocabulary of the first half, so that some values are unknown."""
+    """Codes in the vocabulary of the first half, so that some values are unknown."""
     _, vocabulary, _ = of_arrow(array[: len(array) // 2]).keys(0, host)
     expected = of_arrow(array).lookup(0, vocabulary, host)
     assert ops.to_host(of_cudf(array).lookup(0, vocabulary, ops)).tolist() == expected.tolist()
@@ -97,7 +97,7 @@ def test_rows_are_looked_up_as_those_of_arrow(array, ops):
 
 @ARRAYS
 def test_a_device_that_is_not_used_gets_the_values(array):
-    """With device="cpu" the column comes to the host, where it is Arrow's."""
+    """With device="cpu" the column is copied to the host, as an Arrow array."""
     assert_same(of_cudf(array).keys(0, host), of_arrow(array).keys(0, host))
     result, expected = of_cudf(array), of_arrow(array)
     assert repr(result.values(0).tolist()) == repr(expected.values(0).tolist())
@@ -141,7 +141,7 @@ def test_values_that_cannot_be_categories_are_refused(ops):
 
 @pytest.fixture
 def spilling():
-    """Let cuDF spill, and give what spills a column: its bytes lie on the host until someone asks for its pointer."""
+    """Let cuDF spill, and return a function that spills a column to the host until its pointer is read."""
     manager = import_module("cudf.core.buffer.spill_manager")
     before = manager.get_global_manager()
     manager.set_global_manager(manager.SpillManager())

@@ -42,7 +42,7 @@ TARGETS = {
 WEIGHTS = pa.array(RNG.integers(0, 4, N) / 4)
 GROUPS = pa.array(["x", "y", "z", "u", "v", "w"]).take(pa.array(RNG.integers(0, 6, N)))
 FOLDS = pa.array(np.arange(N) % 3)
-# Those that read a column of the frame, or the classes of the target.
+# Schemes that read a column of the frame, or the classes of the target.
 SCHEMES = {
     "stratified": KFold(3, stratify=True),
     "time": TimeFolds(3, time="day"),
@@ -60,19 +60,19 @@ def on_host(columns=COLUMNS):
 
 
 def encodings(table, names):
-    """Encoded columns, bit for bit."""
+    """Return the encoded columns, bit for bit."""
     if isinstance(table, cudf.DataFrame):
         return [frames.read(table[name]).to_numpy().tobytes() for name in names]
     return [table.column(name).to_numpy().tobytes() for name in names]
 
 
 def encoded_names(table):
-    """Names of the columns that do not pass through."""
+    """Return the names of the columns that do not pass through."""
     return [name for name in table.column_names if name not in ("day", "price")]
 
 
 def fit_both(target, scheme=None, **parameters):
-    """Training encodings of both sides, and both encoders."""
+    """Return the training encodings of both sides, and both encoders."""
     encoders = [
         TargetEncoder(columns=KEYS, cv=KFold(3) if scheme is None else scheme, device=device, **parameters)
         for device in ("cuda", "cpu")
@@ -102,7 +102,7 @@ def test_every_scheme_gives_the_encodings_of_the_host(scheme, target):
     assert encodings(on_gpu, encoded_names(expected)) == encodings(expected, encoded_names(expected))
 
 
-# Of each device: how X and vectors come.
+# For each device: the containers of X and of vectors.
 SIDES = {"cuda": (on_device, frames.series), "cpu": (on_host, lambda array: array)}
 VECTORS = {
     "groups of text": {"groups": GROUPS},
@@ -135,7 +135,7 @@ def test_several_targets_in_a_frame():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_new_rows_of_either_kind(dtype):
-    """Fitted there and here, transformed there and here: one answer, unknown values included."""
+    """Fitting and transforming on either device give one result, unknown values included."""
     _, _, *encoders = fit_both(TARGETS["real"], dtype=dtype)
     new = {**COLUMNS, "text": pa.array(["never", *COLUMNS["text"].to_pylist()[1:]])}
     names = ["text", "number", "category_x_number"]
@@ -145,7 +145,7 @@ def test_new_rows_of_either_kind(dtype):
 
 
 def test_the_computation_may_be_asked_for_on_the_host():
-    """device="cpu" takes the columns there, and gives a frame of cuDF back."""
+    """device="cpu" copies the columns to the host, and returns a cuDF frame."""
     on_gpu = TargetEncoder(columns=["text"], cv=KFold(3), device="cpu").fit_transform(
         on_device(), frames.series(TARGETS["text"])
     )
@@ -158,7 +158,7 @@ def test_the_computation_may_be_asked_for_on_the_host():
 def test_index_names_and_other_columns_are_those_of_x():
     index = pa.array(np.arange(100, 100 + N))
     X = on_device(index=index)
-    # A series has an index of its own, which without a GPU is not compared with that of X.
+    # A series has its own index, which is not compared with the index of X without a GPU.
     y = TARGETS["0/1"].to_numpy()
     on_gpu = TargetEncoder(columns=["text"], indicators=True, device="cuda").fit_transform(X, y)
     assert on_gpu.columns.tolist() == ["text", "text_unseen", "category", "number", "day", "price"]
@@ -280,7 +280,7 @@ def test_vectors_stay_on_the_device():
 
 
 def test_frames_that_cudf_pandas_accelerates(tmp_path):
-    """In a process of its own: cudf.pandas replaces pandas wherever that is imported."""
+    """A separate process, since cudf.pandas replaces pandas everywhere it is imported."""
     script = tmp_path / "accelerated.py"
     script.write_text(ACCELERATED)
     start = ["import tests.rapids.simulator"] if import_module("gpu_encode.seam.devices").simulated() else []
@@ -330,7 +330,7 @@ on_gpu = TargetEncoder(columns=["k"], cv=2, device="cpu").fit_transform(slow, y)
 assert cudf.pandas.is_proxy_object(on_gpu)
 assert devices.unwrap(on_gpu)["k"].tolist() == expected
 print("slow")
-# On a GPU, what reads from a proxy may move it there.
+# On a GPU, reading from a proxy may move it there.
 assert read(slow).kind in ["pandas", "cudf"][: 1 + (not devices.simulated())] and read(fast).kind == "cudf"
 print("read")
 """

@@ -29,7 +29,7 @@ def rank_of(row, n_rows, seed):
 
 
 def row_inside(rank, size, bits, key):
-    """Row of a rank in a block of `size` rows."""
+    """Return the row of a rank in a block of `size` rows."""
     while True:
         for turn in range(1, 7):
             step = mixed((key + turn * 0x9E3779B97F4A7C15) & WORD)
@@ -40,7 +40,7 @@ def row_inside(rank, size, bits, key):
 
 
 def rank_in_blocks(row, n_rows, seed, block):
-    """Rows of the blocks before that of the row, and its rank in there."""
+    """Return the rows of the blocks before the row's block, and the row's rank in its block."""
     if block == 1:
         return rank_of(row, n_rows, seed)
     n_blocks = -(-n_rows // block)
@@ -126,7 +126,7 @@ def test_over_seeds_every_order_occurs_alike(networks, n_rows):
 
 @pytest.mark.parametrize("block", [2, 3, 4, 7, 8, 64])
 def test_over_blocks_every_row_is_everywhere_alike(block):
-    """Each row of a block takes every rank in it as often, and comes as often before as after each other row."""
+    """Each row of a block has every rank equally often, and comes equally often before and after each other row."""
     ranks = (ranks_of(Permutation(N_SEEDS * block, 5, block), 0, N_SEEDS * block) % block).reshape(N_SEEDS, block)
     for row in range(block):
         counts = np.bincount(ranks[:, row], minlength=block)

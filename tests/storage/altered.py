@@ -29,7 +29,7 @@ def archive_of(members: Members, compression: int = zipfile.ZIP_STORED) -> bytes
 
 
 def changed(content: bytes, change: Callable[[Any], Any]) -> bytes:
-    """Give an archive that is whole, with another document."""
+    """Give a complete archive with another document."""
     members = members_of(content)
     document = json.loads(members["model.json"])
     change(document)

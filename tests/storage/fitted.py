@@ -19,7 +19,7 @@ N_ROWS = 60
 
 @dataclass
 class Case:
-    """An encoder, the rows it is fitted on, and new ones."""
+    """An encoder, its training rows, and new rows."""
 
     parameters: dict[str, Any]
     X: Any
@@ -68,7 +68,7 @@ def of_table(y: Any = "binary", fit: dict[str, Any] | None = None, **parameters:
 
 
 def of_values(values: list[Any], kind: Callable[[list[Any]], Any], **parameters: Any) -> Callable[[], Case]:
-    """Fit on one column of the values but the last, which is new at transform."""
+    """Fit on one column of all values but the last, which is new at transform."""
 
     def make() -> Case:
         rows = values[:-1] * 4

@@ -23,7 +23,7 @@ Change = Callable[[Any], Any]
 
 
 def document(address: str, value: Any) -> Change:
-    """Give a change of one value of a document, such as ``model/keys/0/given``: a new value, or a call of the old."""
+    """Give a change of one value of a document, such as ``model/keys/0/given``: a new value, or a function of it."""
 
     def change(content: Any) -> None:
         *steps, last = (int(step) if step.isdigit() else step for step in address.split("/"))
@@ -217,6 +217,6 @@ def test_a_forged_document_gives_a_value_error_or_an_encoder_that_works(kind: st
 
         again = load_or_refuse(path, changed(content, change))
         if again is not None:
-            # Other columns than those of the new rows are an error of these.
+            # Columns that differ from those of the new rows are an error of the new rows.
             with contextlib.suppress(ValueError):
                 again.transform(new)

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from gpu_encode import load
+from gpu_encode import ProximityEncoder, StatisticEncoder, load
 from gpu_encode.storage.archive import VERSION
+from tests.storage.altered import changed
 from tests.storage.older_models.make import encodings_of, fitted, learn_more
 
 VERSIONS = [path for path in sorted((Path(__file__).parent / "older_models").iterdir()) if path.name[0].isdigit()]
@@ -44,7 +45,7 @@ def test_there_are_models_of_every_format():
     for path in MODELS:
         with zipfile.ZipFile(path) as archive:
             formats.add(json.loads(archive.read("model.json"))["version"])
-    # A format that a release has written is read for as long as the library is 1.x.
+    # Every version 1.x reads the formats that any release has written.
     assert formats == set(range(1, VERSION + 1))
 
 
@@ -58,3 +59,26 @@ def test_older_models_give_the_same_bits(path, fitted_now):
 def test_older_models_learn_more(folder):
     encoder = learn_more(load(folder / "target.model"), rows_of(folder))
     assert_as_expected(encoder, "target, more", folder)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "added"),
+    [(ProximityEncoder(), "max_rounds"), (StatisticEncoder(), "undefined"), (StatisticEncoder(), "missing_target")],
+)
+def test_a_parameter_that_was_added_has_its_default(tmp_path, encoder, added):
+    rows, y = [["a"], ["b"], ["a"], ["b"]], [0, 1, 1, 1]
+    encoder.fit(rows, y).save(tmp_path / "new.model")
+    content = changed((tmp_path / "new.model").read_bytes(), lambda document: remove_key(document, added))
+    (tmp_path / "old.model").write_bytes(content)
+    loaded = load(tmp_path / "old.model")
+    assert loaded.get_params() == encoder.get_params()
+    assert loaded.transform(rows).tolist() == encoder.transform(rows).tolist()
+
+
+def remove_key(document, name):
+    """Remove a key wherever it stands in a document."""
+    for value in document.values() if isinstance(document, dict) else document:
+        if isinstance(value, dict | list):
+            remove_key(value, name)
+    if isinstance(document, dict):
+        document.pop(name, None)

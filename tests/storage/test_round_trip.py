@@ -26,7 +26,7 @@ def as_table(encoded: Any) -> pa.Table:
 
 
 def bits(encoded: Any) -> list[tuple[str, bytes]]:
-    """Names and bits of all columns; nulls of columns that pass through included."""
+    """Return names and bits of all columns, and the nulls of columns that pass through."""
     table = as_table(encoded)
     return [
         (name, column.to_numpy().tobytes() if pa.types.is_floating(column.type) else repr(column.to_pylist()).encode())
@@ -111,7 +111,7 @@ def test_values_of_rows_outside_given_categories_are_kept(reloaded: Any) -> None
     X, y = np.array([["a"], ["b"], ["a"], ["c"]]), [1.5, 2.5, 3.0, 7.0]
     encoder = StatisticEncoder(["median", "nunique"], categories=[["a"]]).fit(X, y)
     again = reloaded(encoder)
-    # All rows have a say in what an unknown category gets.
+    # All rows contribute to the encoding of an unknown category.
     assert again.transform(X).tolist() == [[2.25, 2.0], [2.75, 0.0], [2.25, 2.0], [2.75, 0.0]]
     more = [each.partial_fit(X[1:2], [9.0]).transform(X).tolist() for each in (encoder, again)]
     assert more[0] == more[1] == [[2.25, 2.0], [3.0, 0.0], [2.25, 2.0], [3.0, 0.0]]

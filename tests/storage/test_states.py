@@ -71,8 +71,8 @@ def by_cloudpickle(encoder: Any) -> Any:
     return pickle.loads(pytest.importorskip("cloudpickle").dumps(encoder))
 
 
-# All of them ask an encoder for its state, and skops for the types in it as well; so every member goes by these two,
-# and the first of each class by all.
+# All of them ask an encoder for its state, and skops also for the types in it; so these two test every member,
+# and all of them test the first member of each class.
 OF_ALL_MEMBERS = ("pickle", "skops")
 WAYS: dict[str, Callable[[Any], Any]] = {
     "copy": copy.copy,
@@ -86,7 +86,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 
 
 def foreign_values(value: Any, place: str = "") -> Iterator[str]:
-    """Places in a state of what is neither NumPy's, nor plain Python, nor one of our objects of such."""
+    """Return the paths in a state to objects that are not NumPy's, plain Python, or our own objects of such parts."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.ravel().tolist()
     if isinstance(value, dict):

@@ -53,7 +53,7 @@ def with_parameter(value: Any, **more: bytes) -> Callable[[bytes], bytes]:
 
 
 def with_document(ending: bytes) -> Callable[[bytes], bytes]:
-    """Make a file whose document goes on."""
+    """Return a function that adds the member "more" to a file's document, with the value `ending`."""
 
     def make(content: bytes) -> bytes:
         members = members_of(content)
@@ -103,7 +103,7 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 def measure(*paths: Path) -> dict[str, tuple[int, float, str]]:
-    """Load files in a process of their own: memory and seconds that each took, and what was said."""
+    """Load files in a separate process; give memory and seconds of each, and the messages."""
     done = subprocess.run([sys.executable, "-c", MEASURE, *map(str, paths)], capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {Path(path).name: (memory, seconds, message) for path, memory, seconds, message in lines}
@@ -141,7 +141,7 @@ def test_large_models_and_many_encodings(tmp_path: Path) -> None:
 
 
 def test_keys_share_a_vocabulary_of_text(tmp_path: Path) -> None:
-    # Together far more than 8 times what the file holds of it, had each key a copy.
+    # With a copy for each key, the total would be far more than 8 times the size of the file's part.
     rows = pa.table(
         {"long": ["x" * 1_000 + str(number) for number in range(2_000)], **dict.fromkeys("abcdefghijkl", TWO)}
     )

@@ -20,7 +20,7 @@ def ops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     if request.param == "numpy":
         yield cpu_fallback
         return
-    # However few rows there are, they are numbered as many would be.
+    # Number rows as if there were many, however few there are.
     monkeypatch.setattr(gpu_encode.seam.ops, "LOADED_ROWS", 0)
     monkeypatch.setitem(gpu_encode.seam.ops.LOADING_ROWS, gpu_encode.seam.ops.STRINGS, 0)
     monkeypatch.setattr(values, "FEW", 0)
@@ -49,7 +49,7 @@ def chunked(values: list[Any]) -> pa.Table:
     return pa.table({"c": pa.chunked_array([array[:2], array[2:], array[:0]])})
 
 
-# Each builds a frame of one column "c" from a list in which None is null.
+# Each function builds a frame of one column "c" from a list in which None is null.
 KINDS = {
     "numpy": numpy_object,
     "pandas": lambda values: pd.DataFrame({"c": values}),

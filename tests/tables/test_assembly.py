@@ -30,7 +30,7 @@ def columns_of(matrix):
 
 
 def without_index(table):
-    """Give a table that Arrow takes without its index."""
+    """Give a pandas table that Arrow takes without its index."""
     return table.reset_index(drop=True) if isinstance(table, pd.DataFrame) else table
 
 
@@ -55,7 +55,7 @@ def test_tables_of_every_library(data, passed):
         pd.testing.assert_frame_equal(result.iloc[:, 2:], KEPT.iloc[:, passed])
         np.testing.assert_array_equal(result[NAMES].to_numpy(), ENCODED)
     else:
-        # NaN is no null.
+        # NaN is not null.
         np.testing.assert_array_equal(np.transpose(table.columns[:2]), ENCODED)
         assert table.column(1).null_count == 0
     if isinstance(result, pa.Table | pa.RecordBatch):

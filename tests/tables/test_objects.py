@@ -15,7 +15,7 @@ from gpu_encode.tables.frames.columns import Column
 
 
 def test_few_objects_are_numbered_and_found_as_by_arrow(monkeypatch):
-    """Python's hashes number text that repeats, and find it among few categories; Arrow is the independent way."""
+    """Python's hashes number repeated text, and find it among few categories; Arrow is the independent reference."""
     values = ["b", "a", "ß", "", "a", "Z", "b"]
     rows = ["a", "new", "b", None, "", float("nan"), "ß", "b", "newer", "new"]
     fitted = factorizing.keys(Column(np.array(values, object)), "c", cpu_fallback)
@@ -59,7 +59,7 @@ def compiled():
 
 
 def drawn(kinds, n_rows=5000, step=1):
-    """Rows in which each object stands many times, one after the other in no order, in every second place."""
+    """Return rows in which each object occurs many times, in no order, in every second position of memory."""
     places = np.random.default_rng(0).integers(0, len(kinds), n_rows * abs(step))
     objects = np.empty(len(kinds), object)
     objects[:] = kinds

@@ -78,7 +78,7 @@ def test_values_unknown_to_a_vocabulary(ops):
     assert pieces.lookup(0, known, ops).tolist() == [1, -2, -1, 0]
 
 
-# What is in each table, and the type in which people see all values, in any order of the tables.
+# The content of each table, and the type in which users see all values, for any order of the tables.
 TYPES = {
     "widths": ([np.array([1, 2], "int8"), np.array([3, 2], "int16")], "int64", [1, 2, 3]),
     "one width": ([np.array([1, 2], "int8"), np.array([3, 2], "int8")], "int8", [1, 2, 3]),
@@ -173,7 +173,7 @@ TABLE = pd.DataFrame({"a": [1, 2, 3]})
 
 
 class Shards:
-    """What can be gone through again and again, as a reader of files."""
+    """An object that can be iterated again and again, like a reader of files."""
 
     def __iter__(self):
         return iter([TABLE[:1], TABLE[1:]])
@@ -242,7 +242,7 @@ def test_a_list_of_series_is_no_list_of_tables_and_no_rows(series, advice, many)
 
 
 def dask_promises():
-    """Give what dask has yet to compute, by the role that it can play."""
+    """Give uncomputed Dask objects, by the argument that they can be."""
     dask = pytest.importorskip("dask.dataframe")
     lazy = dask.from_pandas(TABLE, npartitions=2)
     return lazy, lazy["a"], lazy.to_delayed()[0]
@@ -266,7 +266,7 @@ def test_a_promise_of_dask_is_no_vector():
         for frame in (PIECES, read(TABLE)):
             with pytest.raises(TypeError, match=rf"^{name} is a Delayed of Dask"):
                 read_targets(in_line(data, "y", frame))
-    # A series of dask is an array to NumPy, which computes it.
+    # NumPy takes a Dask series for an array, and computes it.
     assert read_targets(series)[0][1].tolist() == [1, 2, 3]
 
 
@@ -336,7 +336,7 @@ def test_names_and_numbers_of_targets():
         in_line([[[1, 2]], [[3, 4]]], "sample_weight", two).vector()
 
 
-# Values of two tables, as one vector.
+# Values of two tables in one vector.
 JOINED = {
     "int and float": ([1, 2], [0.5], np.array([1.0, 2.0, 0.5])),
     "bool and int": ([True, False], [3], np.array([1, 0, 3])),

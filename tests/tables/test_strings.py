@@ -84,13 +84,13 @@ pytestmark = pytest.mark.parametrize("ops", ["compiled"], indirect=True)
 
 @pytest.fixture(params=[1, 2, 3])
 def compiled(request, ops):
-    """The compiled backend on so many threads, for any number of rows."""
+    """The compiled backend on one, two or three threads, for any number of rows."""
     with backend(f"compiled-{request.param}"):
         yield ops
 
 
 def frame_of(values):
-    """Read one column of any library."""
+    """Read one column of a frame of any library."""
     if isinstance(values, np.ndarray):
         return read(values.reshape(-1, 1))
     of_library = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame}
@@ -152,12 +152,12 @@ def test_pieces_are_joined_alike(compiled):
     check_keys(by_arrow(keys, read_pieces(tables)), whole)
 
 
-# The last is Latin-1, as files hold it that other programs have written.
+# The last is Latin-1, as some other programs write it to files.
 STRANGE = [*[value.encode() for value in WORDS if value is not None], b"\xf0\x9f\x99\x82", b"\xef\xbf\xbd", b"caf\xe9"]
 
 
 def not_checked(values):
-    """Text that nobody has checked to be UTF-8."""
+    """Text that is not checked to be UTF-8."""
     return from_arrow(pa.array(values, pa.large_binary()).view(pa.large_string()))
 
 
@@ -192,7 +192,7 @@ def test_other_kinds_are_refused_and_empty_vocabularies_know_nothing(compiled):
 
 
 class Word(str):
-    """Text that is compared in a way of its own."""
+    """A text type with its own comparison."""
 
     __slots__ = ()
 
@@ -245,7 +245,7 @@ def test_few_rows_are_left_to_arrow(ops, monkeypatch):
     monkeypatch.undo()
     assert gpu_encode.seam.ops.host_strings(10**9, cpu_fallback) is None
     assert gpu_encode.seam.ops.host_strings(gpu_encode.seam.ops.LOADED_ROWS, cpu_fallback.compiled) is not None
-    # Where they are not loaded, many rows in all have to ask for them.
+    # If kernels are not loaded, only many rows in total ask for them.
     monkeypatch.delitem(sys.modules, gpu_encode.seam.ops.STRINGS)
     monkeypatch.setattr(gpu_encode.seam.ops, "_rows_asked_for", dict.fromkeys(gpu_encode.seam.ops.LOADING_ROWS, 0))
     enough = gpu_encode.seam.ops.LOADING_ROWS[gpu_encode.seam.ops.STRINGS]

@@ -54,8 +54,10 @@ FILES = {
     "walk_rows_64": "permutation.cu",
     "walk_blocks": "permutation.cu",
     "shuffle_blocks": "permutation.cu",
-    "narrow_codes": "narrow_codes.cu",
-    "number_rows": "narrow_codes.cu",
+    "measure_columns": "columns.cu",
+    "mark_columns": "columns.cu",
+    "narrow_columns": "columns.cu",
+    "number_rows": "number_rows.cu",
     "count_keys": "count_keys.cu",
     "encode_keys": "encode_keys.cu",
     "gather_keys": "gather_keys.cu",
@@ -106,7 +108,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
     "ordered.cu": [
         {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
     ],
-    "narrow_codes.cu": [{"NARROW": narrow} for narrow in KEYS[:3]],
+    "number_rows.cu": [{"NARROW": narrow} for narrow in KEYS[:3]],
     "encode_keys.cu": [
         {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
     ],
@@ -165,10 +167,13 @@ def blocks_at_work(shared: int, most: int, table_bytes: int) -> int:
 
 
 def flatten(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield arrays followed by their lengths, numbers as 64 bits, and the members of tuples."""
+    """Yield arrays followed by their lengths, numbers as 64 bits, and the members of tuples; leave lists out."""
     for each in arguments:
         if isinstance(each, tuple):
             yield from flatten(each)
+        elif isinstance(each, list):
+            # These are arrays of which the kernel finds the addresses in another one.
+            continue
         elif is_device_array(each):
             yield each
             yield np.int64(each.size)
@@ -199,7 +204,7 @@ def run(
     blocks, threads : int
         Blocks of the grid and threads of a block.
     *arguments
-        Contiguous device arrays, numbers, and tuples of these.
+        Contiguous device arrays, numbers, tuples of these, and lists of arrays that another array names by address.
     shared : int
         Bytes of dynamic shared memory.
     variant : mapping of str to str, optional

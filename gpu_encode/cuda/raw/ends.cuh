@@ -2,13 +2,11 @@
 
 #include "rows.cuh"
 
-// Vectors that a thread loads before it uses the first of them.
-constexpr int IN_FLIGHT = 4;
-
 // Call use(number) for all numbers of this thread; some come twice.
 template <typename Number, typename Use>
 __device__ inline void each_number(const Number *numbers, Long size, Use use) {
-    constexpr int WIDTH = 16 / sizeof(Number);
+    // Vectors that a thread loads before it uses the first of them.
+    constexpr int IN_FLIGHT = 4, WIDTH = 16 / sizeof(Number);
     Long thread = Long(blockIdx.x) * blockDim.x + threadIdx.x, step = Long(gridDim.x) * blockDim.x;
     Word address = reinterpret_cast<Word>(numbers), aligned = (address + 15) & ~15ull;
     Long before = min(size, Long((aligned - address) / sizeof(Number)));

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -148,6 +149,8 @@ class ProximityEncoder(CodesEncoder):
     handle_missing: Literal["category", "never", "error"] = "category"
     device: Device = "auto"
     dtype: FloatType = "float64"
+    # The value for encoders that were saved before this parameter existed.
+    parameters_before: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_rounds": "auto"})
     _learned = LearnedVotes
 
     @property

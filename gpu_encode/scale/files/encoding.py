@@ -1,10 +1,12 @@
 """Encode rows of files by what these rows teach: `encode_dataset`, pass by pass."""
 
 import copy
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -34,6 +36,7 @@ from gpu_encode.scale.files.source import (
 from gpu_encode.scale.files.staging import (
     check_repeatable,
     describe_parameters,
+    end_publication,
     path_of_model,
     read_sums,
     write_sums,
@@ -181,8 +184,12 @@ def encode_dataset(
     if target is None and encoder._parameters().reads_target:
         raise ValueError(f"{type(encoder).__name__} learns from a target: name its column, as in target='sold'.")
     check_option("encode_dataset", "tables", tables, ("auto", "memory", "disk"))
-    path = None if model is None else path_of_model(model, overwrite, "overwrite=True replaces it at the end")
-    options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress, None, tables, path)
+    # What a killed run has just published is the work that is to be resumed.
+    ended = end_publication(destination) if resume else set()
+    replaces = overwrite or (model is not None and Path(os.path.realpath(model)) in ended)
+    path = None if model is None else path_of_model(model, replaces, "overwrite=True replaces it at the end")
+    limit, replaces = memory.limit_of(memory_limit), overwrite or bool(ended)
+    options = Options(limit, compression, replaces, resume, progress, None, tables, path)
     choices = Choices(target, weight, groups, keep_target, drop_missing_target)
     return run_encoding(open_source(source, missing_text, text), destination, encoder, choices, options)
 

@@ -316,8 +316,9 @@ def open_destination(rows: Source, destination: Any, options: Options) -> Destin
             f"resume=True needs files, which stay as they are, but source is a {rows.stream.name}: its query runs "
             "again, and may give other rows. Run without resume, or write the rows to files first."
         )
-    end_publication(destination)
-    return choose_destination(rows, destination, options.compression, options.overwrite)
+    # What a killed run has just published is the work that is to be resumed.
+    ended = bool(end_publication(destination)) and options.resume
+    return choose_destination(rows, destination, options.compression, options.overwrite or ended)
 
 
 class Run:

@@ -9,12 +9,14 @@ renames, the next run with the same destination does the others.
 """
 
 import contextlib
+import ctypes
 import hashlib
 import io
 import json
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import warnings
@@ -220,22 +222,24 @@ def _other_work(folder: str, what: str, before: object, now: object) -> RefusedR
     )
 
 
-def end_publication(destination: Any) -> None:
-    """Finish the renames of a run that was killed before all its outputs had their final names."""
-    if (store := store_of(destination)) is not None:
-        store.end_publication()
-    folder = folder_beside(path_of(destination))
+def end_publication(destination: Any) -> set[Path]:
+    """Finish the renames of a run that was killed before all its outputs had their final names; give these names."""
+    ended, path = set(), path_of(destination)
+    if (store := store_of(destination)) is not None and store.end_publication():
+        ended.add(path)
+    folder = folder_beside(path)
     # Without a manifest, a run was killed while it removed the folder.
     if not folder.is_dir() or ((folder / MANIFEST).exists() and not (folder / RECORD).exists()):
-        return
+        return ended
     lock = lock_folder(folder)
     try:
         if (folder / RECORD).exists():
-            go_on(folder)
+            ended.update(go_on(folder))
         if (folder / RECORD).exists() or not (folder / MANIFEST).exists():
             remove_folder(folder)
     finally:
         lock.close()
+    return ended
 
 
 def remove_folder(folder: Path) -> None:
@@ -335,7 +339,7 @@ def publish(folder: Path, moves: Sequence[Move]) -> None:
             source.chmod(path.stat().st_mode & 0o777)
         sync_all(source)
     record, unfinished = folder / RECORD, folder / f"{RECORD}.partial"
-    unfinished.write_text(json.dumps([[str(source), str(path)] for source, path in near]))
+    unfinished.write_text(json.dumps([[str(source), str(path), source.stat().st_ino] for source, path in near]))
     sync_file(unfinished)
     unfinished.replace(record)
     sync_folder(folder)
@@ -347,9 +351,16 @@ def publish(folder: Path, moves: Sequence[Move]) -> None:
         raise
 
 
-def go_on(folder: Path) -> None:
-    """Do the renames that a killed run did not do."""
-    rename_all([(Path(source), Path(path)) for source, path in json.loads((folder / RECORD).read_text())])
+def go_on(folder: Path) -> list[Path]:
+    """Do the renames that a killed run did not do; give the final names."""
+    moves = []
+    for source, path, *numbers in json.loads((folder / RECORD).read_text()):
+        moves.append((Path(source), Path(path)))
+        # Two folders had exchanged their names, and the replaced one is left.
+        if Path(source).is_dir() and Path(path).exists() and Path(path).stat().st_ino in numbers:
+            shutil.rmtree(source)
+    rename_all(moves)
+    return [path for _, path in moves]
 
 
 def beside(source: Path, path: Path) -> Path:
@@ -406,10 +417,14 @@ def sync_all(path: Path) -> None:
 def rename_all(moves: Sequence[Move]) -> None:
     """Do the renames that were not done yet; if one fails, undo the others."""
     steps = [(source, path, source.with_name(f"{source.name}.former")) for source, path in moves]
-    begun = []
+    begun, exchanged, replaced = [], [], []
     try:
         for source, path, former in steps:
-            if source.exists():
+            replaced.append(former)
+            if source.is_dir() and path.is_dir() and exchange(source, path):
+                exchanged.append((source, path))
+                replaced.append(source)
+            elif source.exists():
                 if path.exists():
                     keep(path, former)
                 begun.append((source, path, former))
@@ -417,11 +432,20 @@ def rename_all(moves: Sequence[Move]) -> None:
     except BaseException:
         for source, path, former in reversed(begun):
             take_back(source, path, former)
+        for source, path in exchanged:
+            exchange(source, path)
         raise
-    for _, _, former in steps:
+    for former in replaced:
         shutil.rmtree(former, ignore_errors=True) if former.is_dir() else former.unlink(missing_ok=True)
     for parent in {path.parent for _, path in moves}:
         sync_folder(parent)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two folders exchange their names in one step, so that neither name is ever absent; False if impossible."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    # AT_FDCWD and RENAME_EXCHANGE of Linux.
+    return rename is not None and rename(-100, os.fsencode(one), -100, os.fsencode(other), 2) == 0
 
 
 def take_back(source: Path, path: Path, former: Path) -> None:

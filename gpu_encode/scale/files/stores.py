@@ -251,12 +251,12 @@ class Store:
             self.filesystem.pipe_file(f"{self.hidden}/{RECORD}", record)
         self.end_publication()
 
-    def end_publication(self) -> None:
-        """Finish the moves of an earlier publication, if there is one."""
+    def end_publication(self) -> bool:
+        """Finish the moves of an earlier publication; tell whether there was one."""
         with explained(self.url, "write"):
             self.filesystem.invalidate_cache()
             if not self.filesystem.exists(f"{self.hidden}/{RECORD}"):
-                return
+                return False
             record = json.loads(self.filesystem.cat_file(f"{self.hidden}/{RECORD}"))
             paths = {name: self.path if record["single"] else f"{self.path}/{name}" for name in record["sizes"]}
             for name, path in paths.items():
@@ -268,6 +268,7 @@ class Store:
                 for key in set(self.filesystem.find(self.path)) - set(paths.values()):
                     self.filesystem.rm_file(key)
             self._clear()
+        return True
 
     def _move(self, source: str, path: str) -> None:
         """Move a file, and replace an existing one."""

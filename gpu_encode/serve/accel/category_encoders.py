@@ -17,7 +17,7 @@ from category_encoders import CatBoostEncoder, CountEncoder, LeaveOneOutEncoder,
 from cpu_fallback.types import Array
 from gpu_encode.serve.accel.calls import RECORDS, Method, NotServedError, Outcome, count_rows
 from gpu_encode.serve.accel.distinct_values import MOST_DISTINCT, find_first_rows
-from gpu_encode.serve.accel.exchanges import Exchanges
+from gpu_encode.serve.accel.exchanges import Exchanges, Put
 from gpu_encode.serve.accel.settings import SETTINGS
 
 NAME = "category_encoders"
@@ -33,9 +33,11 @@ EXCHANGES = Exchanges()
 
 def exchange() -> None:
     """Replace the methods, if they are not replaced already."""
-    if EXCHANGES:
-        return
-    put = EXCHANGES.put
+    EXCHANGES.exchange(put_all)
+
+
+def put_all(put: Put) -> None:
+    """Replace the inner methods before those that users call."""
     put(OrdinalEncoder, "_map_column", staticmethod(map_column(OrdinalEncoder._map_column)))
     put(LeaveOneOutEncoder, "_fit_column_map", staticmethod(fit_column(LeaveOneOutEncoder._fit_column_map)))
     put(CatBoostEncoder, "_fit_column_map", fit_column(CatBoostEncoder._fit_column_map))
@@ -58,6 +60,10 @@ def record(name: str, theirs: Method) -> Method:
     def method(self: Any, X: Any, *others: Any, **named: Any) -> Any:
         if OUTCOME.get() is not None:
             return theirs(self, X, *others, **named)
+        with EXCHANGES.call() as wanted:
+            return (record_call if wanted else theirs)(self, X, *others, **named)
+
+    def record_call(self: Any, X: Any, *others: Any, **named: Any) -> Any:
         with RECORDS.of(f"{NAME}.{type(self).__name__}.{name}", count_rows(X)) as outcome:
             outcome.served_by, outcome.reason = NAME, NO_COLUMN
             token = OUTCOME.set(outcome)

@@ -6,8 +6,9 @@ scikit-learn's. This module and `target_encoder` use private methods of scikit-l
 """
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils._encode import _check_unknown, _encode
 from cpu_fallback.types import Array
 from gpu_encode.serve.accel.calls import RECORDS, Method, NotServedError, Outcome, count_rows
 from gpu_encode.serve.accel.distinct_values import DistinctValues, read
+from gpu_encode.serve.accel.exchanges import Exchanges
 from gpu_encode.serve.accel.settings import SETTINGS
 
 # Tables that are read here; scikit-learn itself accepts or refuses all others.
@@ -35,20 +37,34 @@ class Call:
     ----------
     X : table
     outcome : Outcome
+    encoder : estimator
+    thread : int
+        The thread that runs the call; others may have got its context.
     distinct : DistinctValues or None
         None if scikit-learn serves the call.
     training : object, optional
         State of `target_encoder` during a call of `fit`.
+    has_ended : bool, default=False
     """
 
     X: Any
     outcome: Outcome
+    encoder: Any
+    thread: int = field(default_factory=get_ident)
     distinct: DistinctValues | None = None
     training: Any = None
+    has_ended: bool = False
 
 
-# Each thread has its own.
+EXCHANGES = Exchanges()
+# Each thread has its own, but a context may be copied to another thread, or kept.
 CALL: ContextVar[Call | None] = ContextVar("call", default=None)
+
+
+def running_call() -> Call | None:
+    """Give the call that runs in this thread, if there is one."""
+    call = CALL.get()
+    return None if call is None or call.has_ended or call.thread != get_ident() else call
 
 
 def serve(name: str, theirs: Method, ours: Method) -> Method:
@@ -69,29 +85,37 @@ def serve(name: str, theirs: Method, ours: Method) -> Method:
 
     @wraps(theirs)
     def method(self: Any, X: Any, *others: Any, **named: Any) -> Any:
-        outer = CALL.get()
+        outer = running_call()
         # `fit_transform` calls `fit` and `transform` with the same table.
-        if outer is not None and outer.X is X:
-            return (
-                theirs(self, X, *others, **named)
-                if outer.distinct is None
-                else ours(outer, theirs, self, X, *others, **named)
-            )
-        with RECORDS.of(f"{type(self).__name__}.{name}", count_rows(X)) as outcome:
-            call = Call(X, outcome)
-            token = CALL.set(call)
-            try:
-                call.distinct = read_table(self, X)
-                outcome.served_by = "cpu"
-                return run(call, self, X, *others, **named)
-            except NotServedError as error:
-                call.distinct = call.training = None
-                outcome.served_by, outcome.reason = "scikit-learn", str(error)
-                return run(call, self, X, *others, **named)
-            finally:
-                CALL.reset(token)
+        if outer is not None and outer.X is X and outer.encoder is self:
+            return run(outer, self, X, *others, **named)
+        with EXCHANGES.call() as wanted:
+            if not wanted:
+                token = CALL.set(None)
+                try:
+                    return theirs(self, X, *others, **named)
+                finally:
+                    CALL.reset(token)
+            with RECORDS.of(f"{type(self).__name__}.{name}", count_rows(X)) as outcome:
+                return serve_call(Call(X, outcome, self), run, *others, **named)
 
     return method
+
+
+def serve_call(call: Call, run: Method, *others: Any, **named: Any) -> Any:
+    """Run a call of a user by its distinct values, or leave it to scikit-learn."""
+    token = CALL.set(call)
+    try:
+        call.distinct = read_table(call.encoder, call.X)
+        call.outcome.served_by = "cpu"
+        return run(call, call.encoder, call.X, *others, **named)
+    except NotServedError as error:
+        call.distinct = call.training = None
+        call.outcome.served_by, call.outcome.reason = "scikit-learn", str(error)
+        return run(call, call.encoder, call.X, *others, **named)
+    finally:
+        call.has_ended = True
+        CALL.reset(token)
 
 
 def read_table(encoder: Any, X: Any) -> DistinctValues:
@@ -113,7 +137,7 @@ def read_table(encoder: Any, X: Any) -> DistinctValues:
 
 def give_distinct_values(self: Any, X: Any, *others: Any, **named: Any) -> tuple[list[Array], int, int]:
     """Give scikit-learn's code the distinct values of a served call's table, in place of `_BaseEncoder._check_X`."""
-    call = CALL.get()
+    call = running_call()
     if call is None or call.distinct is None or call.X is not X:
         columns, n_rows, n_columns = check_columns(self, X, *others, **named)
         return columns, n_rows, n_columns
@@ -122,7 +146,7 @@ def give_distinct_values(self: Any, X: Any, *others: Any, **named: Any) -> tuple
 
 def count_all_rows(self: Any, n_samples: int, category_counts: list[Array], missing_indices: Any) -> None:
     """Find infrequent categories from counts of all rows; `category_counts` are only those of distinct values."""
-    call = CALL.get()
+    call = running_call()
     if call is not None and call.distinct is not None:
         n_samples, category_counts = call.distinct.n_rows, count_categories(call.distinct, self.categories_)
     map_infrequent(self, n_samples, category_counts, missing_indices)

@@ -151,7 +151,7 @@ def install(
 
 
 def uninstall() -> None:
-    """Put the original methods back, and forget the recorded calls."""
+    """Put the original methods back when the last running call has ended, and forget the recorded calls."""
     if _AFTER_IMPORT in sys.meta_path:
         sys.meta_path.remove(_AFTER_IMPORT)
     for library in LIBRARIES:

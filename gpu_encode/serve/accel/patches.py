@@ -10,17 +10,17 @@ from sklearn.utils._set_output import _wrap_method_output
 
 from gpu_encode.serve.accel import encoders, target_encoder
 from gpu_encode.serve.accel.calls import Method
-from gpu_encode.serve.accel.encoders import look_up_columns, look_up_rows, run_theirs, serve
-from gpu_encode.serve.accel.exchanges import Exchanges
-
-EXCHANGES = Exchanges()
+from gpu_encode.serve.accel.encoders import EXCHANGES, look_up_columns, look_up_rows, run_theirs, serve
+from gpu_encode.serve.accel.exchanges import Put
 
 
 def exchange() -> None:
     """Replace the methods, if they are not replaced already."""
-    if EXCHANGES:
-        return
-    put = EXCHANGES.put
+    EXCHANGES.exchange(put_all)
+
+
+def put_all(put: Put) -> None:
+    """Replace the inner methods before those that users call."""
     put(_BaseEncoder, "_check_X", encoders.give_distinct_values)
     put(_BaseEncoder, "_fit_infrequent_category_mapping", encoders.count_all_rows)
     put(TargetEncoder, "_transform", target_encoder.number_rows)

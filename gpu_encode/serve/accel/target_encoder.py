@@ -13,7 +13,7 @@ from sklearn.preprocessing import TargetEncoder as Theirs
 from cpu_fallback.types import Array
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.serve.accel.calls import Method, NotServedError
-from gpu_encode.serve.accel.encoders import CALL, Call, distinct_of
+from gpu_encode.serve.accel.encoders import Call, distinct_of, running_call
 from gpu_encode.serve.accel.settings import SETTINGS
 from gpu_encode.words import notices
 
@@ -54,7 +54,7 @@ class Training:
 
 def training_of() -> Training | None:
     """Give the state of the running call of `fit`, if this library serves one."""
-    call = CALL.get()
+    call = running_call()
     return None if call is None else call.training
 
 
@@ -120,7 +120,7 @@ def check_numbers(y: Array) -> None:
 
 def number_rows(self: Any, X: Any, **named: Any) -> tuple[Array, Array]:
     """Remember the categories of the distinct values; give the numbers of the rows in place of the codes of X."""
-    training, call = training_of(), CALL.get()
+    training, call = training_of(), running_call()
     if training is None or call is None or call.X is not X:
         codes, is_known = transform_to_integers(self, X, **named)
         return codes, is_known

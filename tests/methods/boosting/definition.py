@@ -53,7 +53,7 @@ def choose_plain(features, borders, depth, l2, rows, gradients):
 
 
 def model_of(rank):
-    """Number of the model that is asked for the row of a rank, from 1: it knows the first 2 ** number rows."""
+    """Return the number of the model for the row of a rank, from 1: model `number` knows the first 2 ** number rows."""
     return math.floor(math.log2(rank - 1))
 
 
@@ -85,7 +85,7 @@ def draw(n, share, random):
 
 
 def add_tree(predictions, known, asked, features, splits, y, loss, rate, l2):
-    """Add a tree to one model itself, its values from the rows that it knows; give the values by leaf."""
+    """Add a tree to one model, with leaf values from the rows that it knows; give the values by leaf."""
     gradients = {row: loss(y[row], predictions[row]) for row in known}
     values = {}
     for row in asked:
@@ -98,7 +98,7 @@ def add_tree(predictions, known, asked, features, splits, y, loss, rate, l2):
 
 
 def boost(mode, y, loss, orders, features, borders, iterations, depth, rate, l2, share, random):
-    """Boost in mode "plain" or "ordered"; gives (splits, values by leaf) of each tree, and ordered predictions."""
+    """Boost in mode "plain" or "ordered"; give (splits, values by leaf) of each tree, and ordered predictions."""
     n, trees = len(y), []
     whole = [dict.fromkeys(order, 0.0) for order in orders]
     models = [[dict.fromkeys(order[: 2 ** (j + 1)], 0.0) for j in range(math.ceil(math.log2(n)))] for order in orders]

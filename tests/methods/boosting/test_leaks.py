@@ -26,7 +26,7 @@ def rows_of(n, seed):
 
 def test_a_row_of_exact_boosting_never_sees_its_own_target():
     X, y = rows_of(14, 3)
-    # Borders of encodings lie between these, whatever becomes of the others.
+    # The borders of encodings lie between these values, whatever the other values become.
     y[:2] = -9.0, 9.0
     model = OrderedBoostingRegressor("exact", iterations=3, depth=2, learning_rate=0.7, subsample=0.8)
     before = model.fit(X, y).training_predictions_
@@ -41,7 +41,7 @@ def test_a_row_of_exact_boosting_never_sees_its_own_target():
 
 
 def advance(X, y, order_number, trees):
-    """Give each row's ordered prediction after trees of given splits: what they make of these targets."""
+    """Give each row's ordered prediction for these targets, after trees with given splits."""
     inputs, scheme = Inputs(X, y), Ordered(random_state=1)
     features = Features.fit(inputs, y, [0], 0.0, 1).draw(inputs, y, order_number)
     models = Models.ordered(host(0).rows_at(scheme.order(order_number, len(y)), 0, len(y)))
@@ -110,7 +110,7 @@ def test_no_splits_where_no_column_varies():
 
 
 def make_sales(n, random):
-    """Make rows with categories of three rows each, which say nothing, and of many, which do."""
+    """Make rows with uninformative categories of three rows each, and informative categories of many rows."""
     X = np.empty((n, 4), object)
     X[:, 0], group = random.integers(0, 20, n).astype(str), random.integers(0, 4, n)
     X[:, 1] = group.astype(str)
@@ -120,7 +120,7 @@ def make_sales(n, random):
 
 @pytest.mark.slow
 def test_ordered_boosting_is_better_than_plain_on_few_rows():
-    """Where boosting overfits: deep trees, long steps, no shrinkage.  With short steps and l2 the two are as good."""
+    """Boosting overfits here: deep trees, long steps, no shrinkage.  With short steps and l2 both are equally good."""
     gains = []
     for seed in range(100, 124):
         random = np.random.default_rng(seed)
@@ -131,6 +131,6 @@ def test_ordered_boosting_is_better_than_plain_on_few_rows():
             for mode in ("plain", "ordered")
         ]
         gains.append(errors[0] - errors[1])
-    # Two standard errors, of pairs of the same rows.
+    # Two standard errors of the paired differences.
     assert np.mean(gains) > 2 * np.std(gains, ddof=1) / np.sqrt(len(gains))
     assert np.mean(np.array(gains) > 0) > 2 / 3

@@ -27,7 +27,7 @@ def cost_of(values, weights, clusters):
 
 
 def best_in_order(values, weights, n_clusters):
-    """Try every set of borders; of equal ones the last border is the earliest, then the one before it."""
+    """Try every set of borders; among equal costs the last border is the earliest, then the one before it."""
     distinct = sorted(set(values.tolist()))
     codes = [distinct.index(value) for value in values]
     tries = []
@@ -38,7 +38,7 @@ def best_in_order(values, weights, n_clusters):
 
 
 def all_partitions(n, n_clusters):
-    """Give every way to put n things into at most so many clusters."""
+    """Yield every partition of n things into at most `n_clusters` clusters."""
     if not n:
         yield []
         return

@@ -20,7 +20,7 @@ def categories_of(rows: list[tuple[Any, ...]], key: Key) -> list[Any]:
 
 
 def one_hot(rows: list[tuple[Any, ...]], known: list[list[Any]], keys: list[Key]) -> Matrix:
-    """A 1 in the column of each key's value, none where it is not known."""
+    """Return a matrix with a 1 in the column of each key's value; an unknown value has no 1."""
     matrix = []
     for row in rows:
         line = []
@@ -32,7 +32,7 @@ def one_hot(rows: list[tuple[Any, ...]], known: list[list[Any]], keys: list[Key]
 
 
 def column_factors(matrix: Matrix, weight: list[float], weighting: str | None) -> Matrix:
-    """Factor of each column, by the weight of its rows."""
+    """Return the factor of each column, from the weight of its rows."""
     factors = []
     for column in matrix.T:
         n = sum(w * entry for w, entry in zip(weight, column, strict=True))
@@ -76,7 +76,7 @@ def spectral(
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Singular values, encodings of training rows and of new ones.
 
-    Rows of weight w are w rows: theirs are lines of the matrix times the root of w.
+    A row of weight w counts as w rows: its line of the matrix is multiplied by the root of w.
     """
     weight = [1.0] * len(rows) if weight is None else [float(w) for w in weight]
     known = [categories_of(rows, key) for key in keys]
@@ -86,7 +86,7 @@ def spectral(
     left, values, right = singular_vectors(np.sqrt(weight)[:, None] * weighed, k)
     training = []
     for line, w, plain in zip(left, weight, weighed, strict=True):
-        # U of a row that weighs nothing is not defined by the decomposition.
+        # The decomposition does not define U for a row of weight 0.
         own = line / math.sqrt(w) if w else plain @ right / values
         training.append(own * values**2 / (values**2 + ridge))
     fresh = [line * factors @ right * values / (values**2 + ridge) for line in one_hot(new, known, keys)]
@@ -125,7 +125,7 @@ def weigh(table: Matrix, weighting: str | None) -> Matrix:
 
 
 def encode_by(table: Matrix, rows: list[tuple[Any, ...]], new: list[tuple[Any, ...]], one: Key) -> Matrix:
-    """Line of the table for the value of each new row; zeros where it is not known."""
+    """Return the table's line for the value of each new row; zeros for an unknown value."""
     known = categories_of(rows, one)
     lines = []
     for row in new:

@@ -19,7 +19,7 @@ from tests.methods.factors import definitions
 from tests.methods.factors.drawn import FRESH, NEW, RNG, ROWS, WEIGHTS, N, X
 
 WEIGHTINGS = [None, "eta", "mu", "log", "ppmi"]
-# By both solvers, singular vectors are within the rounding of the counts times the square of their ratio.
+# With both solvers, the error of singular vectors is the rounding of the counts times the square of their ratio.
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 FRAME = pd.DataFrame(X, columns=["tree", "soil", "site"])
 
@@ -54,7 +54,7 @@ def test_lines_of_counts_are_those_of_the_definition(keys, weight):
     table = definitions.counts(ROWS, one, other, WEIGHTS[weight])
     found = encoder.transform(FRESH)[:, : table.shape[1]].astype(float)
     expected = definitions.encode_by(table, ROWS, NEW, one)
-    # Weights that are no whole numbers are rounded once, and in the definition after each row.
+    # Fractional weights are rounded once here, and in the definition after each row.
     assert np.array_equal(found, expected) if weight != "fractions" else np.allclose(found, expected, rtol=1e-14)
 
 

@@ -82,7 +82,7 @@ def test_every_way_finds_the_same_vectors(way, weight, weighting, request):
 
 
 def test_many_components_of_an_iterative_solver(by_rows):
-    """A quarter of all vectors and more is found by decomposing the whole matrix of counts."""
+    """For a quarter of all vectors or more, the whole matrix of counts is decomposed."""
     encoder = SpectralEncoder(10).fit(X)
     values, training, _ = definitions.spectral(ROWS, NEW, KEYS["columns"][1], 10)
     np.testing.assert_allclose(encoder.singular_values_, values, rtol=1e-9)
@@ -113,7 +113,7 @@ def test_nothing_is_left_of_columns_that_all_rows_have():
 
 
 def test_signs():
-    """The largest entry is positive, and of ties the first; of these rows the vectors are known."""
+    """The largest entry is positive, the first among ties; for these rows the vectors are known."""
     rows = [["a", "x"], ["a", "x"], ["b", "y"], ["b", "y"], ["b", "y"]]
     found = SpectralEncoder(2).fit(rows).components_
     half = np.sqrt(0.5)

@@ -19,7 +19,7 @@ from gpu_encode.methods.factors.least_squares import solve
 from gpu_encode.seam import ops
 from tests.backends import BACKENDS, ON_CUDA, backend
 
-# What sums in another order, and other solvers of small systems, may differ by.
+# Tolerance for sums in another order, and other solvers of small systems.
 CLOSE = {"rtol": 1e-9, "atol": 1e-10}
 SIZES = [4, 3, 5]
 PENALTIES = [0.3, 0.1, 0.7]
@@ -71,7 +71,7 @@ def error_of(factors, codes, values, row):
 
 
 def loss(factors, codes, values, weight, penalties):
-    """Give what descent makes smaller: half the squared errors and half the penalties, of every row."""
+    """Give the loss that descent reduces: half the squared errors and half the penalties, of every row."""
     total = 0.0
     for row in range(len(values)):
         squares = sum(
@@ -139,7 +139,7 @@ def test_least_squares_is_the_minimum(n_columns):
 
 
 def step_of_a_row(factors, codes, values, weight, row, rate):
-    """Step as the formula has it: every factor of the row by the others as they were."""
+    """Take a step of the formula: every factor of the row changes by the others' old values."""
     old = [table.copy() for table in factors]
     error = error_of(old, codes, values, row)
     for d, table in enumerate(factors):

@@ -50,7 +50,7 @@ def leave_one_out(X, y, score):
 
 
 def area(scores, y, label, sample_weight=None):
-    """Share of pairs that are ordered rightly, ties counting half; twice of it is a whole number of pairs."""
+    """Return the share of rightly ordered pairs, ties counting half; twice the sum is a whole number of pairs."""
     weight = [1] * len(y) if sample_weight is None else sample_weight
     own = [(score, w) for score, target, w in zip(scores, y, weight, strict=True) if target == label]
     rest = [(score, w) for score, target, w in zip(scores, y, weight, strict=True) if target != label]
@@ -64,7 +64,7 @@ def squared_error(scores, y):
 
 
 def tune(X, y, order, judge, tol, degree=None, least=0.0):
-    """Climb: judge(weights, degree) says how good weights by subset are; gives the numbers and the path."""
+    """Climb: judge(weights, degree) rates weights by subset; give the best numbers and the path."""
     subsets = all_subsets(len(X[0]), order)
     numbers = [0.0] * len(subsets) + ([1.0] if degree is None else [])
 

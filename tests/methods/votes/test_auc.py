@@ -160,7 +160,7 @@ def test_whole_weights_may_be_beyond_int64_together():
 @pytest.mark.host
 def test_pairs_may_be_as_many_as_whole_numbers():
     class Huge:
-        """As many positive rows, of one score, as can be."""
+        """The largest possible number of positive rows, all of one score."""
 
         shape = (ordered_pairs.MOST_ROWS + 1,)
 

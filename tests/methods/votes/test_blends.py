@@ -19,7 +19,7 @@ from tests.methods.votes.test_votes import climb
 
 
 def twice_in_order(positive, negative, share, weights):
-    """Twice the pairs in order at a share, exactly: rows are ((first, second), weight)."""
+    """Return twice the number of ordered pairs at a share, exactly: rows are ((first, second), weight)."""
     result = 0
     for (high, heavy), (low, light) in ((one, other) for one in positive for other in negative):
         a, b = (share * Fraction(p) + (1 - share) * Fraction(q) for p, q in (high, low))
@@ -60,7 +60,7 @@ def best_blend(predictions, y, weights=None):
 def predictions(draw, most=9):
     n_rows = draw(st.integers(2, most))
     y = [0, 1, *draw(st.lists(st.integers(0, 1), min_size=n_rows - 2, max_size=n_rows - 2))]
-    # Sixteenths: blends at the middles of intervals are told apart by floats.
+    # Values are sixteenths, so that floats distinguish blends at the middles of intervals.
     rows = st.lists(st.integers(-8, 8).map(lambda n: n / 16), min_size=n_rows, max_size=n_rows)
     weights = draw(st.lists(st.integers(1, 3), min_size=n_rows, max_size=n_rows))
     return np.array([draw(rows), draw(rows)]).T, np.array(y), np.array(weights)
@@ -78,7 +78,7 @@ def test_the_best_of_all_shares_is_chosen(at_once, weighted, monkeypatch):
         _, interval, area = best_blend(P.tolist(), y.tolist(), weights.tolist() if weighted else None)
         blend = ConvexBlend().fit(P, y, sample_weight=given_weights)
         assert blend.auc_ == area
-        # Of equally wide intervals rounding may take either.
+        # Among equally wide intervals rounding may choose any.
         low, high = blend.interval_
         assert high - low == pytest.approx(float(interval[1] - interval[0]), abs=1e-12)
         assert blend.weights_.sum() == 1

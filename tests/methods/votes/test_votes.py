@@ -150,7 +150,7 @@ def test_weights_climb_the_area(phi, cv):
     if phi in ("identity", "sqrt"):
         assert voter.weights_.tolist() == weights
         assert voter.training_auc_ == best
-    # Logarithms may round otherwise here, and order votes that are as good as tied.
+    # Logarithms may round differently here, and so order votes that are almost tied.
     assert score(voter.weights_.tolist()) == pytest.approx(voter.training_auc_, abs=1e-3)
     assert voter.training_auc_ == pytest.approx(best, abs=2e-3)
 
@@ -225,7 +225,7 @@ def test_regression_lowers_the_squared_error(phi, weighted):
 
 
 class Recorder(BaseEstimator):
-    """Keeps what it is trained on."""
+    """Keeps its training data."""
 
     seen: ClassVar[list]
 

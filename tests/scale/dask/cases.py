@@ -82,13 +82,13 @@ TARGETS = {"binary": ["sold"], "labels": ["grade"], "quantity": ["amount"], "two
 
 
 def cuts(n_rows, number, seed=1):
-    """Give places at which rows are cut into so many partitions, some of them empty."""
+    """Give the positions at which rows are cut into partitions, some of them empty."""
     rng = np.random.default_rng(seed)
     return [0, *sorted(rng.integers(0, n_rows + 1, number - 1).tolist()), n_rows]
 
 
 def pieces(frame, number, seed=1):
-    """Cut a frame into pieces; each category column knows the categories of its piece alone."""
+    """Cut a frame into pieces; each category column knows only the categories of its piece."""
     places = cuts(len(frame), number, seed)
     parts = [frame.iloc[start:stop].copy() for start, stop in pairwise(places)]
     for part in parts:
@@ -104,7 +104,7 @@ def partitioned(frame, number, seed=1):
 
 
 def columns_of(parameters):
-    """Columns that an encoder of these parameters is given."""
+    """Return the columns for an encoder with these parameters."""
     return [*KEYS, *(NEEDS_MORE if "columns" in parameters else [])]
 
 
@@ -114,7 +114,7 @@ def one_or_more(frame, names):
 
 
 def assert_same(table, wanted):
-    """Hold tables to the same rows, columns, types and bits."""
+    """Demand tables with equal rows, columns, types and bits."""
     pd.testing.assert_frame_equal(table, wanted, check_exact=True, check_freq=False, check_categorical=False)
     for name in wanted.columns[wanted.dtypes.map(lambda dtype: dtype.kind == "f")]:
         assert table[name].to_numpy().tobytes() == wanted[name].to_numpy().tobytes()

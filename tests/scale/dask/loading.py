@@ -12,7 +12,7 @@ N_PARTITIONS = 6
 
 
 def part(number, n_rows, folder=None, dying=None):
-    """Make a partition; and end the process at one visit of one partition, once: `dying` is (partition, visit)."""
+    """Make a partition; kill the process once, at one visit of one partition: `dying` is (partition, visit)."""
     if folder is not None:
         visit = next(visit for visit in range(1, 100) if taken(Path(folder) / f"{number}-{visit}"))
         if (number, visit) == dying:
@@ -22,7 +22,7 @@ def part(number, n_rows, folder=None, dying=None):
 
 
 def taken(path):
-    """Make a file that nobody has made yet."""
+    """Make a file, and return whether it is new."""
     try:
         path.touch(exist_ok=False)
     except FileExistsError:
@@ -31,7 +31,7 @@ def taken(path):
 
 
 def lazy(n_rows, folder=None, dying=None):
-    """Give a Dask frame whose rows nobody holds."""
+    """Give a Dask frame whose rows are made only when they are needed."""
     return dd.from_map(
         part, range(N_PARTITIONS), meta=rows(5).iloc[:0], n_rows=n_rows, folder=folder and str(folder), dying=dying
     )

@@ -28,8 +28,8 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.fixture(scope="module")
 def client():
     with (
-        # Dask gives a worker up that is away when so much time has passed since any of its deaths, and a shuffle when a
-        # dead one has not answered.
+        # Dask gives up a missing worker this long after any of its deaths, and a shuffle when a dead worker
+        # has not answered.
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1h", "distributed.comm.timeouts.connect": "5s"}),
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster, timeout=SECONDS) as connected,
@@ -39,7 +39,7 @@ def client():
 
 @pytest.fixture(autouse=True)
 def _both_workers(client):
-    """Wait for those that were started in place of the dead."""
+    """Wait for the workers that replace dead ones."""
     client.wait_for_workers(2, timeout=SECONDS)
 
 
@@ -114,7 +114,7 @@ def test_a_worker_is_killed_while_tables_stay_there(client, tmp_path, visit):
     ],
 )
 def test_the_workers_that_hold_the_tables_are_killed(client, make):
-    """What the lazy encodings are made of is lost, and is made again."""
+    """The data behind the lazy encodings are lost, and are made again."""
     _, encodings = wanted(KFold(4))
     cut, encoder = lazy(N_ROWS), make(cv=KFold(4))
     training = encoder.fit_transform(cut[KEYS], cut["amount"])
@@ -139,7 +139,7 @@ def test_there_is_no_task_for_each_pair_of_a_partition_and_a_place():
 
 @pytest.mark.parametrize(("method", "chosen"), [(None, "p2p"), ("disk", "p2p"), ("p2p", "p2p"), ("tasks", "tasks")])
 def test_pieces_never_go_through_files_of_one_machine(client, method, chosen):
-    """Wherever the client is said to be the one that computes."""
+    """However the configuration names the client that computes."""
     with Client(client.cluster, set_as_default=False) as another, dask.config.set({"dataframe.shuffle.method": method}):
         for config in ({}, {"scheduler": another}):
             with dask.config.set(config):
@@ -157,7 +157,7 @@ def test_errors_come_back_from_workers(client):
 
 def test_nothing_of_a_fit_stays_on_the_cluster(client):
     def await_held(number):
-        """Wait for the cluster, which forgets in its own time, to hold so many results, and no more for a while."""
+        """Wait until the cluster, which forgets with delay, holds `number` results, and no more for a while."""
         deadline, since = time.monotonic() + SECONDS, None
         while since is None or time.monotonic() - since < 0.3:
             assert time.monotonic() < deadline

@@ -10,7 +10,7 @@ dask = pytest.importorskip("dask", reason="the extra dask has Dask")
 @pytest.mark.usefixtures("synchronous")
 @pytest.mark.parametrize(("senders", "receivers"), [(1, 1), (1, 5), (5, 1), (3, 40), (40, 3), (35, 37)])
 def test_each_gets_what_it_is_given(senders, receivers):
-    # The last gets nothing; some get nothing of some, and two pieces of others.
+    # The last receiver gets nothing; some receivers get nothing from some senders, and two pieces from others.
     given = [
         [(place, (sender, place, turn)) for place in range(receivers - 1) for turn in range((sender + place) % 3)]
         for sender in range(senders)

@@ -13,7 +13,7 @@ from tests.scale.dask.cases import assert_same, rows
 
 WHOLE = rows(150)
 FEATURES = ["shop", "city"]
-# Of Dask's own reading, with a pandas newer than itself.
+# A warning of Dask's own reader, with a pandas newer than itself.
 pytestmark = [
     pytest.mark.usefixtures("synchronous"),
     pytest.mark.filterwarnings("ignore:.*inplace keyword", "ignore:.*see no rows"),

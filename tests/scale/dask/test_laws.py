@@ -24,7 +24,7 @@ from tests.scale.dask.cases import (
 )
 
 WHOLE = rows()
-# Rows of classes that folds miss, and encodings that leak, are warned of; that is tested by itself.
+# Classes that folds miss, and encodings that leak, cause warnings; other tests cover them.
 pytestmark = [
     pytest.mark.usefixtures("synchronous"),
     pytest.mark.filterwarnings("ignore:Greedy training encodings", "ignore:Some rows see no", "ignore:.*rows see"),
@@ -114,7 +114,7 @@ def test_the_order_in_which_tasks_are_done_does_not_matter(order, monkeypatch):
     rng, summed = np.random.default_rng(order), trees.add_up
 
     def add_up(summands):
-        # Profiles say how many rows are in each partition, one after the other.
+        # Profiles hold the number of rows in each partition, in order.
         in_order = isinstance(summands[0], tasks.PartitionProfiles)
         return summed(summands if in_order else [summands[i] for i in rng.permutation(len(summands))])
 
@@ -206,7 +206,7 @@ def test_the_number_of_groups_of_an_order_does_not_matter(name, most, monkeypatc
     if most is not None:
         monkeypatch.setattr(calls, "MOST_GROUPS", most)
         monkeypatch.setattr(calls, "MOST_ROWS", 50)
-    # What needs the categories of all rows first.
+    # Parameters that need the categories of all rows first.
     parameters = ENCODERS[name] | {"smooth": JamesStein(), "prior": "category_mean"}
     (whole, wanted), (encoder, encodings) = both(parameters, "quantity", 6)
     assert_same(encodings.compute(), wanted)
@@ -214,8 +214,8 @@ def test_the_number_of_groups_of_an_order_does_not_matter(name, most, monkeypatc
 
 
 def test_dask_tells_fitted_encoders_apart():
-    """An encoder is a dataclass, and of these Dask looks at the fields alone unless it is told what else counts."""
-    # Long arrays, of which a text would show the ends alone.
+    """An encoder is a dataclass, and Dask looks only at its fields unless the class states what else counts."""
+    # Long arrays: their `repr` would show only the ends.
     numbers, y = np.arange(5_000.0), np.zeros(5_000)
     others = np.where(numbers == 2_500, 1.0, y)
     first, other = (TargetEncoder(target_type="continuous").fit(numbers[:, None], target) for target in (y, others))

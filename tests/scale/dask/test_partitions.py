@@ -25,14 +25,14 @@ def given(request):
 
 
 class Seen(list):
-    """What tasks have seen, in the order of partitions."""
+    """Return what tasks have seen, in the order of partitions."""
 
     def __add__(self, other):
         return Seen([*self, *other])
 
 
 def look(known, part):
-    """Say what a task is given."""
+    """Record the arguments of a task."""
     columns = part.select(COLUMNS).column_names
     return Seen([(known, part.number, part.first_row, len(part), columns, part.y is None, part.sample_weight is None)])
 
@@ -60,7 +60,7 @@ def by_city(known, part):
 
 
 def gather(known, group):
-    """Give all that came to a bucket."""
+    """Give everything that came to a bucket."""
     return known, group[0], [price for prices in group[1] for price in prices]
 
 

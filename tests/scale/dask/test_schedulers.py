@@ -25,7 +25,7 @@ NAMES = ["folds", "leave one out", "orders", "rows in order"]
 
 @pytest.fixture(scope="module")
 def pool():
-    """Processes that live longer than a call, so that they import but once."""
+    """Worker processes that outlive a call, so that they import only once."""
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
         yield processes
 
@@ -118,7 +118,7 @@ def test_the_first_pass_reads_the_columns_of_the_scheme_alone(monkeypatch):
     cut = lazy(N_ROWS)
     for fit in ("fit_transform", "fit"):
         getattr(TargetEncoder(cv="fold", columns=["shop"]), fit)(cut[[*KEYS, "fold"]], cut["sold"])
-    # Folds do not matter to new rows: the first column is there to be counted.
+    # Folds do not matter to new rows; the first column is there to be counted.
     assert seen == [["fold"]] * 6 + [["shop"]] * 6
 
 

@@ -56,13 +56,13 @@ SCHEMES = {
 
 @pytest.fixture(autouse=True)
 def _many_buckets(monkeypatch):
-    """Have a few rows lie in many buckets, and be summed a few at a time."""
+    """Put a few rows into many buckets, and sum a few of them at a time."""
     monkeypatch.setattr(shuffle, "buckets_for", lambda *_: 2)
     monkeypatch.setattr(buckets, "ROWS_AT_ONCE", 50)
 
 
 def check(number, cv=5, y="sold", weight=None, frame=WHOLE, columns=COLUMNS, **parameters):
-    """Compare training rows and new rows with those of one table; gives the encoder."""
+    """Compare encodings of training rows and new rows with those of one table; give the encoder."""
     new = rows(97, seed=5)[READ] if frame is WHOLE else frame[READ]
     cut, whole = partitioned(frame, number), TargetEncoder(columns=columns, cv=cv, **parameters)
     vectors = {} if weight is None else {"sample_weight": frame[weight]}
@@ -105,7 +105,7 @@ def test_rules(name, cv):
 
 
 def test_many_rows_find_folds_by_their_number():
-    """Of more rows than a small block the numbers of folds are found as they are needed."""
+    """For more rows than a small block, fold numbers are computed when they are needed."""
     frame = pd.DataFrame({"city": np.arange(70_000) % 501, "sold": np.arange(70_000) % 7 % 2})
     cut = dd.from_pandas(frame, npartitions=2)
     encoder = DistributedEncoder(TargetEncoder(columns=["city"]), tables="shuffle")
@@ -238,7 +238,7 @@ def test_saved_and_loaded(tmp_path):
     found = {(line["entry"], line["key0"]): line["encodings"] for line in lines.to_pylist()}
     known = new["shop"].map(lambda shop: found[0, shop if isinstance(shop, str) else None][0])
     assert known.tolist() == expected["shop"].tolist()
-    # Other engines write other files, and a sign that they have ended.
+    # Other engines write additional files, and a marker of success.
     for file in (path / "encodings").iterdir():
         file.unlink()
     parquet.write_table(lines, path / "encodings" / "one.snappy.parquet", row_group_size=7)
@@ -277,7 +277,7 @@ def test_where_tables_lie_by_the_number_of_categories(monkeypatch):
 
 
 def test_buckets_by_categories_and_rows(monkeypatch):
-    """A bucket adds up 64 MiB: of few categories a line for each piece of rows, of many one for each row."""
+    """A bucket adds up 64 MiB: with few categories a line per piece of rows, with many categories a line per row."""
     monkeypatch.undo()
     lengths = [1 << 20] * 60
     assert [shuffle.number_of_buckets(n_categories, lengths, 10) for n_categories in (1000, 20_000_000)] == [1, 120]

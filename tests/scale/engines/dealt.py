@@ -12,7 +12,7 @@ from tests.scale.engines.rows import rows
 
 
 class Dealt:
-    """Rows that each pass finds in other tables, of which some are empty, and in another order."""
+    """Rows that each pass finds in other tables, some of them empty, and in another order."""
 
     engine = "a test"
 
@@ -20,7 +20,7 @@ class Dealt:
         self.schema, self._table, self._passes = table.schema, table, passes
 
     def check_repeatable(self):
-        """They are the same."""
+        """Do nothing: the rows are the same in every pass."""
 
     def pick(self, names):
         return Dealt(self._table.select(names), self._passes)
@@ -53,7 +53,7 @@ class Dealt:
 
 
 class Groups(Dealt):
-    """What tables gave for each bucket."""
+    """The states that tables gave for each bucket."""
 
     def __init__(self, buckets):
         self._buckets = buckets

@@ -17,7 +17,7 @@ from gpu_encode import (
 )
 
 N_ROWS = 203
-# Each says by a row's own values what it sees.
+# In each scheme a row's own values decide which rows it sees.
 SCHEMES = {
     "by value": KFold(3, by="id"),
     "by two values, blown up": KFold(3, by=["shop", "day"], blow_up=True),
@@ -38,12 +38,12 @@ UNORDERED = [
 
 
 def marked(names, *daily):
-    """Give names as parameters, some of them of the tests that every change has to pass."""
+    """Give names as parameters; the tests that every change must pass take some of them."""
     return [pytest.param(name, marks=pytest.mark.daily if name in daily else ()) for name in names]
 
 
 def rows(n_rows=N_ROWS, seed=3):
-    """Make rows, of which some lie in one shop and some have no customer."""
+    """Make rows; some are all in one shop, and some have no customer."""
     random = np.random.default_rng(seed)
     columns = {
         "id": random.permutation(n_rows),
@@ -67,15 +67,15 @@ def encoder(cv, **parameters):
 
 
 def in_time(**ages):
-    """Make an encoder that goes by days."""
+    """Make an encoder with an order by days."""
     return encoder(Ordered(time="day", burn_in=5, **ages), indicators=["unseen"])
 
 
-# The last of them looks at all categories at once.
+# The last encoder reads the means of all categories at once.
 ORDERS = {
     "in time": in_time,
     "by age": lambda: in_time(half_life=3),
-    # 64 half-lives are seen.
+    # Rows of the last 64 half-lives are seen.
     "by an age of few times": lambda: in_time(half_life=0.1),
     "in a window": lambda: in_time(window=2),
     "by the means of categories": lambda: in_time().set_params(prior="category_mean"),
@@ -97,6 +97,6 @@ def without(table, *names):
 
 
 def same(found, expected, *aside):
-    """Tell whether an engine's table has the bits of another one, but for the columns that stood beside X."""
+    """Whether an engine's table has the bits of another table, without the columns named in `aside`."""
     found, expected = without(found, *aside), without(expected, *aside)
     return found == expected and [*found] == [*expected]

@@ -20,7 +20,7 @@ NEEDS_SPARK = [
     pytest.mark.host,
     pytest.mark.skipif(devices.simulated(), reason="other processes know nothing of the simulator's arrays"),
     pytest.mark.skipif(which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java"),
-    # Of pandas, by Spark.
+    # Warnings of pandas that Spark causes.
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
 SETTINGS = {
@@ -28,7 +28,7 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "3",
-    # So little that sums of some ten thousand categories are too much.
+    # So little memory that the sums of ten thousand categories do not fit.
     "spark.driver.maxResultSize": "1m",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
@@ -41,7 +41,7 @@ def spark(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYTHONPATH", str(ROOT))
-        # Kernels would be loaded in each worker.
+        # Otherwise each worker would load kernels.
         patch.setenv("GPU_ENCODE_COMPILE", "never")
         patch.setenv("SPARK_LOCAL_DIRS", str(tmp_path_factory.mktemp("spark")))
         # Two processors; a task may fail twice.
@@ -56,7 +56,7 @@ def spark(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def frame(spark, tmp_path_factory):
-    """Rows of a file, in three partitions, of which one is empty and one has nearly all rows."""
+    """Rows of a file in three partitions: one is empty, and one has nearly all rows."""
     path = str(tmp_path_factory.mktemp("rows") / "rows.parquet")
     spark.createDataFrame(rows()).coalesce(1).write.parquet(path)
     stored = spark.read.parquet(path)
@@ -65,13 +65,13 @@ def frame(spark, tmp_path_factory):
 
 
 def code_of_page(needed="Spark and Java"):
-    """Give the examples of the page of engines that need one."""
+    """Give the examples in docs/engines.md that need an engine."""
     page = (ROOT / "docs/engines.md").read_text()
     return re.findall(rf"^```python no-run \(needs {needed}\)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
 
 
 def check_killed_workers(frame, order, encoder, expected):
-    """Kill a worker in the passes of a fit, and one while encodings are computed; `order` is the path that says so."""
+    """Kill a worker in a fit, and one while encodings are computed; a file `order` is the order to die."""
 
     def die_if_told(batches):
         if order.exists():

@@ -38,7 +38,7 @@ CUTS = {
 
 @pytest.fixture
 def joined_by_shuffle(spark):
-    """As large tables are: small ones Spark broadcasts."""
+    """Make Spark treat tables as large: it broadcasts small ones."""
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     yield
     spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
@@ -184,7 +184,7 @@ def test_what_the_policies_refuse(spark, frame):
 
 @pytest.mark.usefixtures("joined_by_shuffle")
 def test_more_categories_than_the_driver_takes(spark):
-    """A hundredth of the rows and categories, and less than that of the driver's limit, which broadcast passes."""
+    """With a hundredth of the rows and categories, and less than that of the driver's limit, tables are too large."""
     many = spark.range(40_000).selectExpr("id", "sha1(string(id % 30000)) as customer", "id % 7 % 2 as sold")
 
     def make():

@@ -19,12 +19,12 @@ pytestmark = pytest.mark.skipif(devices.simulated(), reason="other processes kno
 
 
 def lines(script, *arguments):
-    """Run a script, with its files in a folder that goes away, and give what it prints."""
-    # Ray's sockets want a short path.
+    """Run a script, with its files in a temporary folder, and give its output."""
+    # Ray's sockets need a short path.
     with tempfile.TemporaryDirectory(prefix="ge-", dir="/tmp") as scratch:
         settings = {"RAY_TMPDIR": scratch, "RAY_USAGE_STATS_ENABLED": "0", "SPARK_LOCAL_DIRS": scratch}
         settings |= {"PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": scratch, "HOME": scratch}
-        # Java starts in half the time where it compiles quickly rather than well.
+        # Java starts in half the time if it compiles quickly rather than well.
         settings["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         done = subprocess.run(
             [sys.executable, str(FOLDER / f"{script}.py"), *arguments],

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.host,
     pytest.mark.skipif(devices.simulated(), reason="other processes know nothing of the simulator's arrays"),
-    # Of Ray itself.
+    # Warnings of Ray itself.
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
 ]
 ROOT = Path(__file__).parents[3]
@@ -33,11 +33,11 @@ BY_ID = KFold(3, by="id")
 def cluster():
     import ray
 
-    # Ray's sockets want a short path.
+    # Ray's sockets need a short path.
     with tempfile.TemporaryDirectory(prefix="ge-", dir="/tmp") as scratch, pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(ROOT))
-        # Kernels would be loaded in each worker.
+        # Otherwise each worker would load kernels.
         patch.setenv("GPU_ENCODE_COMPILE", "never")
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error", _temp_dir=scratch)
         ray.data.DataContext.get_current().enable_progress_bars = False
@@ -46,7 +46,7 @@ def cluster():
 
 
 def dataset(n_blocks=3, table=None):
-    """Give rows in blocks, of which the first has none and the second has nearly all."""
+    """Give rows in blocks; the first block has none, and the second nearly all."""
     table = rows() if table is None else table
     borders = [0, 0, *range(len(table) - n_blocks + 2, len(table)), len(table)]
     return ray.from_arrow([table.slice(start, stop - start) for start, stop in pairwise(borders)])

@@ -35,7 +35,7 @@ SERVED = {name: cv for name, cv in SCHEMES.items() if not isinstance(cv, GroupKF
 
 
 class Shuffled:
-    """An encoder whose sums are added, and whose encodings are joined to rows, by plain loops."""
+    """An encoder; plain loops add its sums and join its encodings to rows."""
 
     def __init__(self, encoder, table, y="sold", weight=None, training=True):
         shuffle.check_parameters(encoder, training)
@@ -94,7 +94,7 @@ def buckets_of_few_rows(monkeypatch):
 
 
 class InBuckets:
-    """An encoder whose sums are added up in buckets of an engine, where rows find their encodings."""
+    """An encoder whose sums an engine adds up in buckets, where rows find their encodings."""
 
     def __init__(self, encoder, table, y="sold", weight=None, training=True):
         self.rows = Shuffle(table, y, weight)
@@ -109,7 +109,7 @@ class InBuckets:
 
 
 def check(make, table, y="sold", weight=None):
-    """Compare training rows and new rows with those of one table."""
+    """Compare encodings of training rows and new rows with those of one table."""
     aside = [*([y] if isinstance(y, str) else y), *([] if weight is None else [weight])]
     X, target = table.drop_columns(aside), table[y] if isinstance(y, str) else table.select(y)
     vectors = {} if weight is None else {"sample_weight": table[weight]}
@@ -148,7 +148,7 @@ def test_targets_of_all_kinds(y):
 @pytest.mark.parametrize("y", ["size", "wide"])
 @pytest.mark.parametrize("whole_pass", [2, 3])
 def test_digits_by_how_rows_are_cut(whole_pass, y, monkeypatch):
-    """A bound on the sums of some rows may be past the limit of whole numbers, and that of all rows below it."""
+    """The bound for some rows' sums may exceed the limit of whole numbers while the bound for all rows does not."""
     table = targets().slice(0, 40)
     sizes = pa.array([2**57 if row == 7 else (row % 4) << 32 for row in range(len(table))])
     table = table.append_column("size", sizes)

@@ -12,7 +12,7 @@ N_ROWS = 448
 
 @pytest.fixture(scope="session")
 def orders() -> pa.Table:
-    """Rows with every kind of column; a category that is first seen at the very end."""
+    """Rows with every kind of column; one category first appears at the very end."""
     random = np.random.default_rng(7)
     cities = random.choice(np.array(["Bonn", "Lima", "Oslo", "São Paulo", None], dtype=object), N_ROWS)
     cities[-1] = "Zug"
@@ -59,6 +59,6 @@ def partitioned(tmp_path_factory: pytest.TempPathFactory, orders: pa.Table) -> P
 
 
 def read_folder(folder: Path) -> Any:
-    """Read a folder of Parquet files in the order of their relative paths, without what their folders say."""
+    """Read a folder of Parquet files in the order of their relative paths, without columns from folder names."""
     paths = sorted(folder.rglob("*.parquet"), key=lambda path: path.relative_to(folder).as_posix())
     return pa.concat_tables([pyarrow.parquet.read_table(path, partitioning=None) for path in paths])

@@ -47,7 +47,7 @@ def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: 
 
 
 def assert_same_table(table: pa.Table, expected: pa.Table) -> None:
-    """Demand equal columns, types and bits, except that one NaN is as good as another."""
+    """Demand equal columns, types and bits; any two NaN count as equal."""
     assert table.column_names == expected.column_names
     for name in expected.column_names:
         mine, theirs = table[name], expected[name]
@@ -64,12 +64,12 @@ def assert_same_table(table: pa.Table, expected: pa.Table) -> None:
 
 
 def read_rows(source: Any, **choices: Any) -> pa.Table:
-    """Read all rows of a file, a folder or whatever else is a source."""
+    """Read all rows of a file, a folder or another source."""
     return open_source(source, **choices).load().loaded
 
 
 def write_pieces(folder: Path, table: pa.Table, n_rows: int, **choices: Any) -> Path:
-    """Write so many rows to each file of a new folder."""
+    """Write `n_rows` rows to each file of a new folder."""
     folder.mkdir()
     for number, start in enumerate(range(0, len(table), n_rows)):
         pq.write_table(table.slice(start, n_rows), folder / f"{number}.parquet", **choices)

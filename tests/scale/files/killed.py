@@ -32,7 +32,7 @@ CONFIGURATIONS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 class Counted:
-    """Counts what happens, and kills the process at one of the events."""
+    """Counts calls, and kills the process at the call number `last`."""
 
     def __init__(self, last: int | None) -> None:
         self.events, self._last, self._lock = 0, last, threading.Lock()
@@ -48,7 +48,7 @@ class Counted:
         return counted
 
     def install(self) -> None:
-        """Count at every step that could be the last."""
+        """Count every step at which the process may be killed."""
         for owner, name in (
             (os, "fsync"),
             (Path, "replace"),
@@ -66,7 +66,7 @@ class Counted:
 
 
 def attempt(source: Path, folder: Path, name: str, last: int | None, resume: bool) -> int:
-    """Encode in a fork; give how it ended: 0, or minus the signal."""
+    """Encode in a forked process; give its exit code: 0, or minus the signal."""
     child = os.fork()
     if child == 0:
         choices, place = CONFIGURATIONS[name]
@@ -83,7 +83,7 @@ def attempt(source: Path, folder: Path, name: str, last: int | None, resume: boo
 
 
 def main(source: Path, folder: Path, kills: int) -> None:
-    """Encode once without interruption, then with one each, in folders by number; write what happened."""
+    """Encode once without interruption, then once per interruption, in numbered folders; write the results."""
     seeded = random.Random(11)
     story = []
     for name, (_, place) in CONFIGURATIONS.items():
@@ -104,7 +104,7 @@ def main(source: Path, folder: Path, kills: int) -> None:
 
 
 def command_in_a_fork(words: str, last: int | None) -> int:
-    """Run a command in a fork, which is killed at a step of publishing; give how it ended."""
+    """Run a command in a forked process, which is killed at a step of publishing; give its exit code."""
     child = os.fork()
     if child == 0:
         publish, counted = staging.Staging.publish, Counted(last)
@@ -129,11 +129,11 @@ def command_in_a_fork(words: str, last: int | None) -> int:
 
 
 def kill_publishing(source: Path, folder: Path) -> None:
-    """Kill a command at every step of its publication, and go on; write what happened."""
+    """Kill a command at every step of its publication, and resume it; write the results."""
     story: list[Any] = []
     options = "--target price --columns city --target-type continuous --overwrite"
     cases = (("codes.parquet", True), ("codes", True), ("codes.parquet", False))
-    # Of the steps a third in each case, each time another one; at night all.
+    # A third of the steps in each case, each time another third; at night all steps.
     stride = 1 if EVERY_COMBINATION else len(cases)
     for number, (output, before) in enumerate(cases):
         old = folder / f"{output} {before} old".replace(" ", "-")
@@ -160,7 +160,7 @@ def kill_publishing(source: Path, folder: Path) -> None:
 
 
 def content(place: Path) -> dict[str, bytes] | None:
-    """Bytes of a file, or of the files in a folder; None where there is neither."""
+    """Return the bytes of a file, or of the files in a folder; None if neither exists."""
     if not place.exists():
         return None
     return {path.name: path.read_bytes() for path in (place.iterdir() if place.is_dir() else [place])}

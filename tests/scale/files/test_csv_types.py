@@ -40,7 +40,7 @@ def whole(text: bytes) -> pa.Table:
 def test_any_two_values_in_blocks_of_their_own(
     tmp_path: Path, first: str, second: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A second column keeps rows alive whose value is missing, and fills the blocks.
+    # A second column keeps rows whose value is missing from being empty lines, and fills the blocks.
     lines = [f"{value},{'x' * 90}" for value in (VALUES[first], VALUES[second])]
     text = "\n".join(["value,filler", *[lines[0]] * 3, *[lines[1]] * 3, ""]).encode()
     path = tmp_path / "x.csv"
@@ -63,7 +63,7 @@ def test_types_are_shared_by_files(tmp_path: Path) -> None:
 
 @pytest.fixture(params=["whole", "in blocks"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read a file whole for its types, or block by block."""
+    """Take the types from the whole file, or read it block by block."""
     if request.param == "in blocks":
         monkeypatch.setattr(formats, "BLOCK", 4096)
         monkeypatch.setattr(formats, "SMALL", 0)

@@ -18,12 +18,12 @@ pytestmark = pytest.mark.host
 
 @pytest.fixture
 def table(tmp_path: Path, orders: pa.Table) -> Any:
-    """A table of four versions: some rows are deleted, and files that held them are still there."""
+    """A table of four versions: some rows are deleted, but the files that held them still exist."""
     place = tmp_path / "table"
     cut = orders.select(["city", "zip", "price", "shop"]).cast(
         pa.schema({"city": pa.string(), "zip": pa.string(), "price": pa.float64(), "shop": pa.int32()})
     )
-    # A file whose column has no values, which its statistics say.
+    # A file with a column without values; its statistics show that.
     bare = cut.slice(0, 40).set_column(0, "city", pa.nulls(40, pa.string()))
     for piece in (bare, cut.slice(40, 200), cut.slice(240)):
         deltalake.write_deltalake(place, piece, partition_by=["shop"], mode="append")

@@ -182,7 +182,7 @@ def test_a_folder_that_is_there(tmp_path: Path, rows: Path) -> None:
     encode_dataset(rows, folder, encoder, target="sold", overwrite=True)
     assert names_in(tmp_path) == ["codes", "orders.parquet"]
     assert names_in(folder) == ["part-00000.parquet"]
-    # What is no rows would go away with the folder.
+    # Other files would be deleted together with the folder.
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(FileExistsError, match=r"holds 'notes\.txt', which is no file of rows"):
         encode_dataset(rows, folder, encoder, target="sold", overwrite=True)
@@ -251,7 +251,7 @@ def test_what_is_no_encoder(tmp_path: Path, rows: Path, encoder: Any, hint: str)
     message = rf"encoder must be an encoder of gpu_encode, such as TargetEncoder\(\). Got a \w+{hint}"
     with pytest.raises(TypeError, match=message):
         encode_dataset(rows, tmp_path / "codes.parquet", encoder, target="sold")
-    # The path of what was saved stands for it.
+    # The path of a saved encoder stands for the encoder.
     kind, message = (FileNotFoundError, "a.model") if isinstance(encoder, str) else (TypeError, message)
     with pytest.raises(kind, match=message):
         transform_dataset(rows, tmp_path / "codes.parquet", encoder)

@@ -195,7 +195,7 @@ def test_a_disk_without_space_for_notes(folder: Path, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """Give a disk of 300 kB, where one may be mounted."""
+    """Give a disk of 300 kB, if this machine may mount one."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)]

@@ -15,7 +15,7 @@ from gpu_encode.seam import devices
 
 ROWS = 1 << 14
 
-# Gives the most that Arrow held, and what was resident after each pass, in MiB.
+# Prints the most memory that Arrow held, and the resident memory after each pass, in MiB.
 PROGRAM = """
 import sys, warnings
 import pyarrow
@@ -57,7 +57,7 @@ def test_what_is_no_limit(given: object) -> None:
 def test_a_limit_is_chosen_from_what_is_free() -> None:
     most = memory.peak_bytes() + max(512 << 20, memory.available_bytes())
     assert memory.resident_bytes() // 2 + (512 << 20) <= memory.limit_of(None) <= most
-    # The system counts the two at moments of their own.
+    # The system updates the two counts at different moments.
     assert 10 << 20 < memory.resident_bytes() <= memory.peak_bytes() + (16 << 20)
 
 
@@ -127,13 +127,13 @@ def test_a_limit_that_sums_have_used_up_is_refused() -> None:
 
 def test_memory_does_not_grow_with_the_number_of_chunks(tmp_path: Path) -> None:
     measured_mib = []
-    # Each has more rows than a row group that is written.
+    # Each file has more rows than an output row group.
     for number, n_chunks in enumerate((24, 56)):
         n_rows = n_chunks * ROWS
         row = np.arange(n_rows)
         table = pa.table({"city": [f"{value % 97:040d}" for value in range(n_rows)], "x": row / 7, "y": row % 2})
         path = tmp_path / f"{number}.parquet"
-        # One row group: no part of it may be held whole, either.
+        # A single row group: the library must not hold it whole, either.
         pyarrow.parquet.write_table(table, path, row_group_size=n_rows)
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(path), str(tmp_path / f"codes-{number}.parquet"), str(ROWS)],

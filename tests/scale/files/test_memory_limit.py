@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 STATUS = Path("/proc/self/status")
-# The largest tables are for the lane before a release.
+# Only the tests before a release run the largest tables.
 BEFORE_A_RELEASE = bool(os.environ.get("MANY_CATEGORIES"))
 
 PROGRAM = """
@@ -45,7 +45,7 @@ pytestmark = [
 
 
 class Ended(NamedTuple):
-    """What a child process said, and the most MiB that it ever had, as the system tells from outside."""
+    """Output of a child process, and its peak memory in MiB, as the system reports it."""
 
     words: str
     most: float
@@ -86,7 +86,7 @@ def write_rows(path: Path, n_categories: int, n_rows: int, text: bool) -> None:
 def hold_limits(folder: Path, n_categories: int, scheme: str, small: int) -> None:
     source, output = folder / "rows.parquet", folder / "codes.parquet"
     write_rows(source, n_categories, 3 * n_categories, text=True)
-    # What has room enough also compiles the kernels, which takes memory once after an installation.
+    # A limit with enough memory also covers compiling the kernels, which happens once after an installation.
     assert watch(source, folder / "whole.parquet", scheme, "8GiB").words == ""
     refused = watch(source, output, scheme, f"{small}MiB")
     assert "the sums and encodings of the categories do not fit: 'key" in refused.words

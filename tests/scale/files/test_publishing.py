@@ -3,14 +3,20 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import gpu_encode
 from gpu_encode.scale.files.staging import RECORD, go_on, publish
 from tests.architecture.imports import ROOT
 from tests.scale.files.encoded import write_pieces
@@ -24,7 +30,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def hidden(tmp_path: Path) -> Path:
-    """The hidden folder, with what is finished."""
+    """The hidden folder, with the finished files."""
     folder = tmp_path / "hidden"
     folder.mkdir()
     for name in NAMES:
@@ -66,7 +72,7 @@ def test_a_rename_that_fails_takes_the_others_back(
     with pytest.raises(OSError, match="No space"):
         publish_all(hidden)
     assert contents(tmp_path) == before
-    # What is finished is where it was, for a later run to go on with.
+    # The finished files are where they were, so that a later run can resume.
     assert contents(hidden) == finished
 
 
@@ -132,10 +138,64 @@ def test_a_kill_at_any_step_of_publishing(tmp_path: Path, orders: pa.Table) -> N
     states = set()
     for case, last, _, state, again, after, left in story:
         where = f"{case}: killed at {last}"
-        # Both as they were, both new, or a record that says what is left.
+        # Both files are old, both are new, or a record names the remaining steps.
         states.add(tuple(state))
         assert state[0] == state[1] or state[2], where
         assert (again, after) == (0, ["new", "new"]), where
         assert not left, where
     assert {("new", "old", True), ("old", "old", False), ("new", "new", False)} <= states
     assert {ended for _, _, ended, *_ in story} == {0, -9}
+
+
+def killed_at(step: int, work: Callable[[], object]) -> int:
+    """Do some work in a process that is killed before a change of its files; give how the process ended."""
+    if (child := os.fork()) == 0:
+        changes = iter(range(step))
+
+        def kill(event: str, _: object) -> None:
+            changed = event in ("os.rename", "os.remove", "os.rmdir", "os.link", "shutil.rmtree", "ctypes.dlsym")
+            if changed and next(changes, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(kill)
+        work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+@pytest.mark.parametrize(("output", "former"), [("codes.parquet", False), ("codes.parquet", True), ("codes", True)])
+def test_resume_finishes_what_was_killed_at_any_step(output: str, former: bool, tmp_path: Path) -> None:
+    sources = [tmp_path / f"{name}.parquet" for name in ("old", "rows")]
+    for number, source in enumerate(sources):
+        pq.write_table(pa.table({"key": [*range(9)] * 2, "y": [number, 1] * 9}), source)
+
+    def run(source: Path, **given: Any) -> None:
+        made = gpu_encode.TargetEncoder(columns=["key"], cv=3)
+        gpu_encode.encode_dataset(source, tmp_path / output, made, target="y", model=tmp_path / "model", **given)
+
+    def state() -> tuple[bytes, bytes] | None:
+        path = tmp_path / output
+        if not path.exists():
+            return None
+        [file] = [path] if path.is_file() else path.iterdir()
+        return file.read_bytes(), (tmp_path / "model").read_bytes()
+
+    run(sources[1])
+    new, old = state(), None
+    for step in count():
+        for path in [path for path in tmp_path.iterdir() if path not in sources]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if former:
+            run(sources[0])
+            old = state()
+        ended = killed_at(step, lambda: run(sources[1], overwrite=former))
+        found = state()
+        assert (found or (None,))[0] in [(each or (None,))[0] for each in (old, new)], step
+        if ended == 0 or (found == new and not (tmp_path / f".{output}.gpu-encode/{RECORD}").exists()):
+            break
+        assert ended == -signal.SIGKILL
+        run(sources[1], resume=True, overwrite=former)
+        assert state() == new, step
+        assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")], step
+    assert step > 5

@@ -11,7 +11,7 @@ from gpu_encode.scale.files.writing import Destination
 
 
 def test_a_lock_that_a_run_removes_as_it_ends_is_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever opened the lock before it was removed would hold what nobody else can see."""
+    """A run that opened the lock before its removal would hold a lock that no other run can see."""
     lock_file, removals = staging.lock_file, [True, True]
 
     def lock_late(path: Path) -> Any:
@@ -32,7 +32,7 @@ def test_a_lock_that_a_run_removes_as_it_ends_is_taken_again(tmp_path: Path, mon
 
 
 def test_what_another_run_makes_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run lets go of its lock after it has removed all that is its own."""
+    """A run releases its lock after it has removed all its own files."""
     destination = Destination(tmp_path / "out.parquet", False, ".parquet", None)
     unlink, others = Path.unlink, []
 

@@ -47,13 +47,13 @@ def test_twenty_kills(tmp_path: Path, orders: pa.Table) -> None:
         place = "codes.parquet" if name.endswith("file") else "codes"
         expected = read_rows(folder / "whole" / place)
         where = f"{name}: killed at {last} of {events}"
-        # Threads take turns as they like, so that a run may have a few events less than the one that was counted.
+        # The order of threads varies, so that a run may have a few events less than the counted run.
         assert ended == -9 or (ended == 0 and last > events - 5), where
         if not there:
             assert left == [f".{place}.gpu-encode"] or last < 3, where
             assert again == 0, where
             shorter += used < events
-            # What was there before the end stays as hidden as it was.
+            # A file that existed before the end stays as hidden as it was.
             assert names_in(folder / str(number)) == sorted([place, "events", "model"]), where
             assert_same_encoder(load(folder / str(number) / "model"), load(folder / "whole" / "model"))
         assert_same_table(read_rows(folder / str(number) / place), expected)
@@ -65,7 +65,7 @@ class Stopped(Exception):
 
 
 def stop_after(count: int, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Let a step of the work fail once it was done so many times."""
+    """Make a step of the work fail after `count` calls."""
     original, calls = getattr(encoding, name), []
 
     def failing(*given: Any) -> Any:
@@ -81,7 +81,7 @@ def stop_after(count: int, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 def interrupted(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which a run has stopped after two of seven parts."""
     with monkeypatch.context() as patched:
-        # The first call is for the table of no rows.
+        # The first call encodes the table without rows.
         stop_after(3, patched, "encode")
         with pytest.raises(Stopped) as caught:
             encode(rows, tmp_path / "codes", TargetEncoder(columns=["city"]), "sold", chunk_rows=64)
@@ -97,7 +97,7 @@ def test_an_error_keeps_what_is_finished(
     assert names_in(interrupted / ".codes.gpu-encode") == ["finished", "lock", "manifest.json", "sums"]
     finished = names_in(interrupted / ".codes.gpu-encode" / "finished")
     assert finished in (["part-00000.parquet"], ["part-00000.parquet", "part-00001.parquet"])
-    # Neither is measured again, nor is what is written encoded again.
+    # Rows are not measured again, and finished files are not encoded again.
     stop_after(0, monkeypatch, "measure")
     stop_after(8 - len(finished), monkeypatch, "encode")
     encoder = TargetEncoder(columns=["city"])
@@ -156,7 +156,7 @@ def test_other_work_is_not_gone_on_with(
     encoder = TargetEncoder(**({"columns": ["city"]} | parameters))
     with pytest.raises(ValueError, match=message):
         encode_dataset(rows, interrupted / "codes", encoder, **({"target": "sold", "resume": True} | choices))
-    # What was finished is still there for the right call.
+    # The finished files are still there for the right call.
     assert (interrupted / ".codes.gpu-encode" / "finished" / "part-00000.parquet").exists()
 
 
@@ -164,7 +164,7 @@ def test_a_source_that_has_changed_is_not_gone_on_with(interrupted: Path, rows: 
     os.utime(rows, (1, 1))
     with pytest.raises(ValueError, match=r"size and time of the last change of .*orders\.parquet was \[") as caught:
         encode(rows, interrupted / "codes", TargetEncoder(columns=["city"]), "sold", resume=True)
-    # The same call is refused again, so that nothing is said of it.
+    # The same call would be refused again, so that the message does not suggest it.
     assert not hasattr(caught.value, "__notes__")
 
 
@@ -192,7 +192,7 @@ def test_runs_that_begin_while_others_end_take_turns(tmp_path: Path) -> None:
     done = subprocess.run(program, cwd=ROOT, check=True, timeout=60, capture_output=True, text=True)
     ends = json.loads(done.stdout)
     assert ends.pop("published") > 20
-    # All that may happen besides: told in words that another run is there.
+    # The only other possible end: a message that another run is there.
     assert set(ends) <= {"refused"}
     assert names_in(tmp_path) == ["codes.parquet"]
 

@@ -120,7 +120,7 @@ def test_columns_are_matched_by_name(tmp_path: Path) -> None:
 def test_missing_text(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"x{suffix}"
     if suffix == ".csv":
-        # Words in quotes are not missing.
+        # Quoted words are not missing values.
         path.write_text("city,row\nBonn,1\n?,2\n-,3\n")
     else:
         write(path, pa.table({"city": ["Bonn", "?", "-"], "row": [1, 2, 3]}))

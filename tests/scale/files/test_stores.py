@@ -30,7 +30,7 @@ pytestmark = pytest.mark.host
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """An empty store in memory; work is done in a folder of the test."""
+    """An empty store in memory; the work folder is a folder of the test."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     memory = fsspec.filesystem("memory")
     memory.store.clear()
@@ -40,14 +40,14 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def files_below(place: Path) -> dict[str, bytes]:
-    """Bytes of a file, or of the files below a folder, by what stands after the place."""
+    """Return the bytes of a file, or of the files below a folder, by the part of the path after it."""
     if place.is_file():
         return {"": place.read_bytes()}
     return {f"/{path.relative_to(place).as_posix()}": path.read_bytes() for path in place.rglob("*") if path.is_file()}
 
 
 def keys_below(store: Any, place: str) -> dict[str, bytes]:
-    """Bytes of the keys that begin with a place, by what stands after it."""
+    """Return the bytes of the keys that begin with a path, by the rest of the key."""
     return {key.removeprefix(place): store.cat_file(key) for key in store.find("/") if key.startswith(place)}
 
 
@@ -212,7 +212,7 @@ def test_an_upload_that_fails_is_gone_on_with(
 
 
 class Killed:
-    """Kills the process at one of the calls that change a store, or in the middle of one that writes."""
+    """Kills the process at one of the calls that change a store, or in the middle of a writing call."""
 
     def __init__(self, last: int) -> None:
         self.left = last
@@ -241,7 +241,7 @@ class Killed:
 
 
 def objects_on_disk() -> type[Any]:
-    """A store that lasts longer than a process, of objects that appear whole."""
+    """A store that outlives a process, and whose objects appear whole."""
     from fsspec.implementations.local import LocalFileSystem
     from fsspec.spec import AbstractFileSystem
 
@@ -286,7 +286,7 @@ def test_a_kill_at_any_step_of_an_upload(tmp_path: Path, kind: str) -> None:
         ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         recorded = (folder / f".finished.gpu-encode/{RECORD}").exists()
         now = files_below(folder / "finished")
-        # A single file is the old or the new one at any time; a folder is a mixture at most while there is a record.
+        # A single file is always the old or the new one; a folder may be a mixture only while there is a record.
         assert now in (before, after) or (kind == "folder" and recorded)
         place.end_publication()
         now = files_below(folder / "finished")
@@ -321,7 +321,7 @@ class Ranges(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def test_web_pages_are_read(tmp_path: Path, rows: Path) -> None:
@@ -342,7 +342,7 @@ def test_web_pages_are_read(tmp_path: Path, rows: Path) -> None:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A bucket of a server on this machine that speaks S3's protocol."""
+    """A bucket of a local server that speaks the S3 protocol."""
     pytest.importorskip("s3fs")
     server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()

@@ -41,7 +41,7 @@ def of_arrow(table: pa.Table) -> Any:
 
 
 def rows_of(query: Any) -> pa.Table:
-    """What the engine itself makes of the types."""
+    """Return the types that the engine itself makes of the stream."""
     if isinstance(query, pl.LazyFrame):
         return query.collect().to_arrow()
     return query.read_all() if isinstance(query, pa.RecordBatchReader) else query.to_arrow_table()

@@ -23,7 +23,7 @@ def write_csv(path: Path, cells: list[Any]) -> Path:
 
 @pytest.fixture(params=["one file", "blocks"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read a CSV file whole for its types, and block by block."""
+    """Read a CSV file in both ways: types from the whole file, and block by block."""
     if request.param == "blocks":
         monkeypatch.setattr(formats, "BLOCK", 4096)
         monkeypatch.setattr(formats, "SMALL", 0)
@@ -47,7 +47,7 @@ def test_a_typing_error_among_numbers_is_named(tmp_path: Path, cell: Any) -> Non
         with pytest.raises(ValueError, match=says):
             encode_dataset(path, tmp_path / "codes.parquet", encoder, target="y", missing_text=["?"])
     assert names_in(tmp_path) == ["x.csv"]
-    # Read as a missing value, it is one.
+    # A value that is read as missing is missing.
     choices = {"missing_text": ["n/a?"], "drop_missing_target": True}
     encoder = TargetEncoder(target_type="continuous")
     assert encode_dataset(path, tmp_path / "codes.parquet", encoder, target="y", **choices).rows == N_ROWS - 2

@@ -16,7 +16,7 @@ from gpu_encode.scale.files.writing import Destination
 
 
 def publish_own(destination: Destination, number: int) -> str:
-    """Publish a file of the own number, and say how that ended."""
+    """Publish a file with this process's number, and return how that ended."""
     try:
         with Staging(destination) as staging:
             staging.begin({}, False, dict)
@@ -34,7 +34,7 @@ def publish_own(destination: Destination, number: int) -> str:
 
 
 def main(path: Path, processes: int, seconds: float) -> None:
-    """Let processes publish for some seconds, and add up what they met."""
+    """Let processes publish for some seconds, and count their results."""
     destination = Destination(path, False, ".parquet", None)
     children = []
     for number in range(processes):

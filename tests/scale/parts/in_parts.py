@@ -9,7 +9,7 @@ from gpu_encode.scale.parts import Part, PartialSums, Profile, encode, fit, meas
 
 
 def parts_of(X, y, sample_weight=None, groups=None, cuts=()):
-    """Cut a frame, and everything in line with its rows."""
+    """Cut a frame, and all vectors of its rows, into parts."""
     edges = [0, *cuts, len(X)]
 
     def piece(rows, start, stop):
@@ -26,7 +26,7 @@ def through_pickle(value):
 
 
 def in_any_order(values, neutral, seed):
-    """Add up in an order, and a tree, that the seed chooses."""
+    """Add up in an order and in a tree that the seed chooses."""
     values, draw = list(values), random.Random(seed)
     while len(values) > 1:
         one, other = (values.pop(draw.randrange(len(values))) for _ in range(2))
@@ -35,7 +35,7 @@ def in_any_order(values, neutral, seed):
 
 
 def fitted_in_parts(encoder, parts, seed=0):
-    """Profile, plan, measure and fit; every result travels by pickle."""
+    """Profile, plan, measure and fit; every result is pickled on its way."""
     counted = in_any_order([profile(encoder, part) for part in parts], Profile(), seed)
     encoding_plan = through_pickle(plan(encoder, counted))
     sums = in_any_order([measure(encoding_plan, part) for part in parts], PartialSums(), seed + 1)
@@ -43,6 +43,6 @@ def fitted_in_parts(encoder, parts, seed=0):
 
 
 def encoded_in_parts(encoder, parts, seed=0):
-    """Give the training encodings, a table a part."""
+    """Give the training encodings, a table per part."""
     tables = fitted_in_parts(encoder, parts, seed)
     return [encode(tables, part) for part in parts]

@@ -55,7 +55,7 @@ def test_dask_and_files(name, tmp_path):
 
 
 def test_fold_numbers_are_those_of_all_parts_together():
-    """A number that no row of a part has is a fold all the same."""
+    """A fold number without rows in a part is a fold all the same."""
     folds = np.repeat([7, 0, 3], [N - 50, 30, 20])
     assert_alike(cuts=64, cv=folds)
 

@@ -13,7 +13,7 @@ from tests.scale.parts.in_parts import encoded_in_parts, parts_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-# Nothing of a city in one part, parts without rows, a part of one row.
+# One part lacks a city, some parts have no rows, and one has a single row.
 CUTS = {1: [], 2: [50], 7: [1, 20, 30, 30, 47, 83], 64: [*range(1, 60), 60, 70, 70, 80]}
 SCHEMES = fold_schemes() | {"groups-beside": GroupKFold(3)}
 SOME_SCHEMES = ("k-fold", "time-folds", "leave-one-out")
@@ -34,7 +34,7 @@ def assert_alike(y=QUANTITY, weights=None, cuts=7, folder=None, **parameters):
     return other
 
 
-# One of each way in which rows see others: the simulator of a GPU asks no more.
+# One scheme for each way in which rows see others: the GPU simulator needs no more.
 @pytest.mark.parametrize("cv", named(SCHEMES, SOME_SCHEMES))
 def test_every_scheme(cv, tmp_path):
     assert_alike(cuts=2, folder=tmp_path, cv=cv)

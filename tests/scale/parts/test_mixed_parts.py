@@ -73,7 +73,7 @@ def test_many_whole_numbers_are_warned_of_once(kind):
 
 
 def test_a_part_without_rows_warns_of_nothing():
-    # Encodings of new rows are beyond float32, and a part without rows gets none of them.
+    # Encodings of new rows exceed float32; a part without rows has none of them.
     y = [np.array([1e39, -1e39, 0.0]), np.array([0.0, 0.0, 0.0])]
     encoder = TargetEncoder(cv=KFold(2), target_type="continuous", dtype="float32", smooth=None)
     with warnings.catch_warnings():

@@ -13,5 +13,5 @@ def uninstalled():
 
 @pytest.fixture
 def served():
-    """Serve every call, however few rows it has."""
+    """Accelerate every call, however few rows it has."""
     accel.install(fewest_rows=0)

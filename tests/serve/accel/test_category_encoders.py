@@ -53,7 +53,7 @@ ENCODERS = [
 
 
 def see(encoder, X, y, new_rows):
-    """All that a user sees of an encoder."""
+    """Return everything that a user sees of an encoder."""
     seen = {}
     encoder = clone(encoder)
     with warnings.catch_warnings():
@@ -73,7 +73,7 @@ def see(encoder, X, y, new_rows):
 
 
 def check(encoder, X, y, new_rows):
-    """Compare what a user sees with and without the accelerator; gives its report."""
+    """Compare everything that a user sees with and without the accelerator; give the accelerator's report."""
     before, theirs = X.copy(), see(encoder, X, y, new_rows)
     accel.install(fewest_rows=0)
     ours, report = see(encoder, X, y, new_rows), accel.report()
@@ -154,7 +154,7 @@ def test_uninstall_puts_everything_back():
 
 
 def plain(value):
-    """Give a value as what its pickle depends on alone."""
+    """Give the parts of a value that its pickle depends on."""
     if isinstance(value, pd.DataFrame):
         return [(name, plain(column)) for name, column in value.items()]
     if isinstance(value, pd.Series):

@@ -68,7 +68,7 @@ def draw_table(rng, kind):
 
 
 def run(encoder, X, y, new_rows, **named):
-    """All that a user sees of an encoder: outputs, attributes, messages, warnings."""
+    """Return everything that a user sees of an encoder: outputs, attributes, messages, warnings."""
     seen = {}
     encoder = clone(encoder)
     with warnings.catch_warnings(record=True) as said:
@@ -104,7 +104,7 @@ def assert_same(one, other, what):
             what
         )
         if one.dtype.kind == "f":
-            # Of the largest number: sums of other orders.
+            # Tolerance relative to the largest number: sums are added in another order.
             np.testing.assert_allclose(one, other, rtol=0, atol=SMALL * max(1, np.nanmax(np.abs(one), initial=0)))
         else:
             assert list(map(repr, one.ravel())) == list(map(repr, other.ravel())), what

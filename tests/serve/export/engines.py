@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 NULL = "~null~"
-# By the types of Arrow; others are whole numbers.
+# SQL types by Arrow type; other types are whole numbers.
 LITE = {"int64": "INTEGER", "bool": "INTEGER", "double": "REAL", "large_string": "TEXT", "string": "TEXT"}
 POSTGRES = {
     "large_string": "text",
@@ -95,13 +95,13 @@ class Postgres:
 
     @staticmethod
     def programs():
-        """Give the folder of its programs, or None where it is not installed."""
+        """Give the folder of PostgreSQL's programs, or None if it is not installed."""
         folders = [Path(os.environ.get("PG_BIN", "")), *sorted(Path("/usr/lib/postgresql").glob("*/bin"))]
         found = [folder for folder in folders if (folder / "initdb").exists() and (folder / "psql").exists()]
         return found[-1] if found else None
 
     def call(self, program, *arguments, told=None):
-        """Run one of its programs; give what it writes."""
+        """Run one of PostgreSQL's programs; give its output."""
         # The server keeps the ends of pipes that it is given.
         with tempfile.TemporaryFile("w+", encoding="utf8", newline="") as written:
             done = subprocess.run(
@@ -182,7 +182,7 @@ class Spark:
 
 
 def rows_of(table):
-    """Give rows of Python."""
+    """Give the rows as Python objects."""
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 onnx = pytest.importorskip("onnx", reason="the extra onnx has it")
 onnxruntime = pytest.importorskip("onnxruntime")
-# Of failures that tests ask for, nothing is written.
+# Failures that tests cause on purpose are not logged.
 onnxruntime.set_default_logger_severity(4)
 
 
@@ -33,14 +33,14 @@ def inputs_of(model: Any, X: pd.DataFrame, missing_text: str = "") -> dict[str, 
 
 
 def encodings(model: Any, X: pd.DataFrame, missing_text: str = "") -> pd.DataFrame:
-    """Give what a graph says of a frame, by the names in it."""
+    """Give a graph's outputs for a frame, by their names in the graph."""
     names = {entry.key: entry.value for entry in model.metadata_props}["names"]
     (values,) = run(model, inputs_of(model, X, missing_text))
     return pd.DataFrame(values, columns=json.loads(names))
 
 
 def same_bits(found: pd.DataFrame, expected: pd.DataFrame) -> None:
-    """Demand the same columns, types and bits; one NaN is as good as another."""
+    """Demand equal columns, types and bits; any two NaN count as equal."""
     assert list(found.columns) == list(expected.columns)
     for name in found.columns:
         mine, theirs = found[name].to_numpy(), expected[name].to_numpy()

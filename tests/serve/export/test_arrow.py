@@ -46,7 +46,7 @@ TREES = {
 
 
 def encoded(encoder, rows):
-    """Give what rows are encoded as, by column; or that they are refused."""
+    """Give the encodings of rows by column, or that the rows are refused."""
     try:
         table = encoder.transform(rows)
     except ValueError:
@@ -58,7 +58,7 @@ def encoded(encoder, rows):
 
 
 def values_of(column):
-    """Give the values of a column, in which one NaN is as good as another, and a zero has its sign."""
+    """Give the values of a column for a comparison: any two NaN are equal, and a zero has its sign."""
     return [float.hex(value) if isinstance(value, float) else repr(value) for value in column.tolist()]
 
 
@@ -218,7 +218,7 @@ def test_what_tables_cannot_do():
 
 
 def altered(table, **told):
-    """Give a table whose rules say something else."""
+    """Give a table with other rules."""
     rules = table.schema.metadata[b"gpu_encode"].decode()
     for before, after in told.values():
         assert before in rules

@@ -173,7 +173,7 @@ def test_passed_columns_stand_last():
     found = encodings(model, NEW)
     assert list(found.columns) == ["town", "rank", "grade"]
     assert [described.name for described in model.graph.input] == ["rank", "town", "grade"]
-    # What holds float32 and int64 is float64, as for NumPy.
+    # The common type of float32 and int64 is float64, as in NumPy.
     assert found["rank"].to_list() == NEW["rank"].astype("float64").to_list()
     np.testing.assert_array_equal(found["grade"], NEW["grade"])
 

@@ -17,12 +17,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
-# Expressions cannot refuse rows, nor stand for what does not follow from single keys.
+# Expressions cannot refuse rows, or express encodings that do not follow from single keys.
 REFUSED = ("cannot be exported", "cannot refuse rows")
 
 
 def check(encoder, rows):
-    """Demand that expressions give what `transform` gives, of a lazy frame as of a frame."""
+    """Demand that expressions give the result of `transform`, for frames and lazy frames."""
     expected = encoder.transform(rows)
     found = rows.lazy().select(to_polars(encoder)).collect()
     assert found.columns == expected.columns
@@ -94,7 +94,7 @@ MOMENTS = [datetime.datetime(2024, 2, 29), datetime.datetime(1969, 12, 31, 23, 5
 def test_dates_of_all_units():
     kinds = [pl.Series(MOMENTS).cast(pl.Datetime(unit)) for unit in ("ms", "us", "ns")]
     kinds.append(pl.Series(MOMENTS).cast(pl.Date))
-    # A moment that no coarser unit has.
+    # A moment that no coarser unit can hold.
     kinds.append((pl.Series(MOMENTS).cast(pl.Datetime("ns")).to_physical() + 1).cast(pl.Datetime("ns")))
     for fitted in kinds:
         encoder = ge.CountEncoder().fit(pl.DataFrame({"x": fitted}))

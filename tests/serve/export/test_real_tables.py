@@ -42,11 +42,11 @@ POLICIES = {
     "zero": {"handle_missing": "zero", "handle_unknown": "zero"},
 }
 OF_TARGETS = [policy for policy in POLICIES if policy != "zero"]
-# Kinds of keys that an export does not have.
+# Kinds of keys that an export does not support.
 LACKS = {"onnx": ("dates", "Prefixes", "Parts"), "sqlite": ("dates", "Parts"), "duckdb": ("Parts",)}
 QUANTITY = {"target_type": "continuous"}
 UNKNOWN_NUMBER = {"handle_unknown": "use_encoded_value", "unknown_value": -1, "encoded_missing_value": -2}
-# An encoder, its target, what it is given, and its policies.
+# An encoder, its target, its parameters, and its policies.
 ENCODERS = {
     "target, binary": (ge.TargetEncoder, "binary", {}, OF_TARGETS),
     "target, continuous": (ge.TargetEncoder, "continuous", {"smooth": "auto", **QUANTITY}, OF_TARGETS),
@@ -81,7 +81,7 @@ def kinds_of_keys(rows, of_levels):
 
 
 def refuses(way, kind, policy):
-    """Say whether an export has to refuse a kind of key, or NaN."""
+    """Whether an export must refuse a kind of key, or NaN."""
     return kind in LACKS.get(way, ()) or (way == "sqlite" and policy == "nan")
 
 
@@ -139,14 +139,14 @@ ERRORS = (TypeError, ValueError, duckdb.Error, sqlite3.Error)
 
 
 def check(way, encoder, asked):
-    """Demand what `transform` gives, to the bit."""
+    """Demand the result of `transform`, to the bit."""
     expected, found = encoder.transform(asked), WAYS[way](encoder, asked)
     for name in expected.column_names:
         assert_same_bits(np.asarray(found[name], float), expected[name].to_numpy())
 
 
 def is_refused(encoder, asked):
-    """Tell whether `transform` refuses rows."""
+    """Whether `transform` refuses rows."""
     try:
         encoder.transform(asked)
     except ValueError:

@@ -54,7 +54,7 @@ def engine(request):
 
 
 def same(found, expected):
-    """Whether a value of an engine is one of ours, to the bit; one NaN is as good as another."""
+    """Whether a value of an engine equals ours, to the bit; any two NaN count as equal."""
     if isinstance(expected, float) and found is not None:
         both = float(found), expected
         return np.isnan(both).all() or struct.pack("<d", both[0]) == struct.pack("<d", both[1])
@@ -70,7 +70,7 @@ def ask(encoder, table, engine, **options):
 
 
 def check(encoder, table, engine, **options):
-    """Compare what an engine gives of a table with what `transform` gives."""
+    """Compare an engine's result for a table with the result of `transform`."""
     expected = encoder.transform(table.drop_columns("id"))
     rows = ask(encoder, table, engine, **options)
     assert [int(row[0]) for row in rows] == table["id"].to_pylist()
@@ -362,7 +362,7 @@ def test_no_row_is_lost_or_doubled(engine):
     assert ask(encoder, with_id(table.slice(0, 0)), engine) == []
 
 
-# Those that are told apart by rounding stand side by side: 2**53 and 2**53 + 1, and 2**24 + 1 in float32.
+# Numbers that differ only without rounding are neighbours: 2**53 and 2**53 + 1, and 2**24 + 1 in float32.
 MIXED = {
     "text": ["1", "true", "2024-02-29"],
     "truth": [True, False],
@@ -379,7 +379,7 @@ MIXED = {
 NUMBERS = ("small", "large", "floats", "large floats", "float32")
 ALIKE = (NUMBERS, ("dates", "moments", "moments in a zone"), ("text", "truth"), ("decimals", "floats"))
 SERVED = [(("small", "floats"), NUMBERS), *(((one,), (one,)) for one in MIXED)]
-# SQLite holds these as others.
+# SQLite stores these types as other types.
 HELD = {"truth": NUMBERS, "dates": ("text",), "text": ("dates",)} | dict.fromkeys(NUMBERS, ("truth",))
 
 
@@ -389,13 +389,13 @@ def test_types_are_mixed_as_transform_does_or_never(fitted, engine):
     if is_lite and fitted in NOT_OF_SQLITE:
         return
     encoder = ge.OrdinalEncoder(**policy).fit(pa.table({"x": MIXED[fitted]}))
-    # PostgreSQL and Spark convert no others without a word.
+    # PostgreSQL and Spark convert no other types implicitly.
     alike = MIXED if engine.dialect in ("duckdb", "sqlite") else next(one for one in ALIKE if fitted in one)
     for given in alike:
         if is_lite and (given in NOT_OF_SQLITE or given in HELD[fitted]):
             continue
         if engine.dialect == "spark" and (fitted, given) == ("moments", "moments in a zone"):
-            # Its TIMESTAMP is both.
+            # The engine's TIMESTAMP is both.
             continue
         rows = with_id(pa.table({"x": MIXED[given]}))
         try:

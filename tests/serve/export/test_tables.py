@@ -39,7 +39,7 @@ ENCODERS = [
 
 
 def follow(tables, row):
-    """Give what a row of plain values gets, by the rules that the module states."""
+    """Give the encoding of a row of plain values, by the rules in the module's docstring."""
     found = []
     for key in tables.keys:
         values = tuple(row[column] for column in key.columns)

@@ -63,7 +63,7 @@ def test_rare_labels_of_a_rule():
     encoder.fit(rows, [1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
     tables = to_arrow(encoder, min_count=2)
     assert [table["zip"].to_pylist() for table in tables.values()] == [["201"], ["10", "20"], ["1", "2"]]
-    # No category has the prefix any more, and the level still has its encoding.
+    # No category has the prefix any more, but the level still has its encoding.
     new = pd.DataFrame({"zip": ["101", "109", "19", "201", "3", "4"]})
     never = encoder.transform(pd.DataFrame({"zip": ["109", "109", "19", "201", "never", "4"]}))
     for found in (from_arrow(tables).transform(new), pl.from_pandas(new).select(to_polars(encoder, min_count=2))):
@@ -74,7 +74,7 @@ def test_levels_whose_rows_below_all_left():
     X = pd.DataFrame({"a": ["v", "w", "x"], "b": [1, None, 2], "c": [None] * 3})
     encoder = ge.TargetEncoder(columns=["a"], hierarchy={"a": ["b", "c"]}, smooth=2.0, target_type="continuous")
     encoder.fit(X, [0.0, 1.0, 2.0])
-    # Of three rows only the top level tells, of four nothing does.
+    # For three rows only the top level has an encoding, for four rows no level has one.
     for least in (2, 4):
         assert from_arrow(to_arrow(encoder, min_count=least)).transform(X)["a"].tolist() == [1.0, 1.0, 1.0]
 

@@ -35,7 +35,7 @@ JOINT = ("city", "device")
 
 
 def table(random: np.random.Generator) -> pa.Table:
-    """Make rows of every type that a category may have."""
+    """Make rows of every type of category."""
     days = random.integers(0, 9, N_ROWS)
     return pa.table(
         {
@@ -55,7 +55,7 @@ def fitted() -> dict[str, Any]:
     """Fit one encoder of each kind."""
     random = np.random.default_rng(19)
     X = table(random)
-    # The last bits of NumPy's powers depend on the processor: these are those of the one that made the models.
+    # The last bits of NumPy's powers depend on the processor: these are from the machine that made the models.
     powers = np.array([np.nextafter(1e-5, 0.0), 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5])
     amount = random.normal(size=N_ROWS) * random.choice(powers, N_ROWS)
     sold, kind = random.integers(0, 2, N_ROWS), random.choice(["x", "y", "z"], N_ROWS)
@@ -89,7 +89,7 @@ def fitted() -> dict[str, Any]:
 
 
 def new_rows() -> pa.Table:
-    """Make rows to encode, a city and a shop of which were never seen."""
+    """Make rows to encode; one city and one shop are new."""
     rows = table(np.random.default_rng(20))
     city = ["Rom", *rows["city"].to_pylist()[1:]]
     shop = [77, *rows["shop"].to_pylist()[1:]]
@@ -103,12 +103,12 @@ def encodings_of(encoder: Any, rows: pa.Table) -> dict[str, np.ndarray[Any, Any]
 
 
 def learn_more(encoder: Any, rows: pa.Table) -> Any:
-    """Go on with the sums that a model keeps."""
+    """Learn more rows with a loaded model, whose sums go on."""
     return encoder.partial_fit(rows, np.arange(rows.num_rows) / 7)
 
 
 def main(folder: Path) -> None:
-    """Write the models, new rows, and what they become."""
+    """Write the models, new rows, and their encodings."""
     folder.mkdir(parents=True, exist_ok=True)
     rows, encoders, expected = new_rows(), fitted(), {}
     pyarrow.feather.write_feather(rows, folder / "rows.arrow", compression="zstd")

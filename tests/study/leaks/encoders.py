@@ -19,7 +19,7 @@ class MapOfMeans(TransformerMixin, BaseEstimator):
 
 
 class NamesOfTarget(TransformerMixin, BaseEstimator):
-    """A column whose name follows from the target."""
+    """A column whose name depends on the target."""
 
     def fit(self, X, y):
         self.name_ = f"k{sum(y[: len(y) // 2])}"

@@ -38,7 +38,7 @@ QUICK = {"n_shuffles": 5, "n_flips": 6}
 
 
 def rows(n=240, seed=0, kind="binary"):
-    """Rows whose shops say nothing of the target, and whose cities say a little."""
+    """Rows whose shops are independent of the target, and whose cities carry a little information."""
     random = np.random.default_rng(seed)
     X = pd.DataFrame({"shop": random.integers(n // 4, size=n).astype(str), "city": random.choice(list("abcd"), n)})
     score = random.normal(size=n) + (X["city"] == "a")
@@ -243,14 +243,14 @@ def test_many_classes_are_told_apart_at_the_median_of_their_order():
     middle = sorted(y)[len(y) // 2]
     assert targets.labels.tolist() == [int(one > middle) for one in y]
     assert targets.values.tolist() == y
-    # A class of few rows would be lost: ten have four rows, the others three.
+    # A class of few rows could be lost: ten classes have four rows, the others three.
     rare = [f"{one} of 2" if number < 2 else one for number, one in enumerate(y)]
     chosen = choose_rows(RowTargets.read(rare, len(y)), len(y), [], np.random.default_rng(0))
     assert chosen.tolist() == [row for row, one in enumerate(rare) if rare.count(one) > 2]
 
 
 class Marks(HTMLParser):
-    """Names of marks in order, to see that a page is what was meant; and all that it would load."""
+    """Return the names of tags in order, for a check of the page, and all resources that it would load."""
 
     def __init__(self, text):
         super().__init__()
@@ -297,7 +297,7 @@ def test_columns_that_follow_from_no_target_are_named_in_one_line():
 
 
 def at_most(number, level):
-    """The count that is exceeded with a chance of less than one in a million, where each run has the chance `level`."""
+    """Return the count that is exceeded with a chance below one in a million, if each run has the chance `level`."""
     chance, count = 0.0, -1
     while chance < 1 - 1e-6:
         count += 1
@@ -321,7 +321,7 @@ def test_few_rows_are_refused():
     for number in (0, 3, 49):
         with pytest.raises(ValueError, match=f"leak_report needs 50 rows or more that have a target.* Got {number}"):
             leak_report(TargetEncoder(columns=[0]), np.arange(number).reshape(-1, 1), np.arange(number) % 2)
-    # No row may be flipped: its class would be lost, or become one row.
+    # No row may change its class: the class would be lost, or keep a single row.
     numbers = np.arange(50)
     with pytest.warns(UserWarning, match="least populated class in y has only 1 members") as warned:
         report = leak_report(TargetEncoder(columns=[0]), numbers.reshape(-1, 1), numbers.astype(str), n_shuffles=3)

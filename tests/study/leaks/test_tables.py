@@ -13,7 +13,7 @@ from tests.laws.real_tables import names_in, read_rows
 from tests.study.leaks.encoders import MapOfMeans, PriorOfAllRows
 
 pytestmark = pytest.mark.host
-# By encoder, the verdict on each column.
+# The verdict on each column, by encoder.
 EXPECTED = {
     "greedy": (category_encoders.TargetEncoder, "own target"),
     "map of means": (MapOfMeans, "own target"),
@@ -27,7 +27,7 @@ MADE = {
     "prices": lambda random, effect: np.exp(2 * effect + random.normal(size=len(effect))),
     "no effect": lambda random, effect: random.normal(size=len(effect)),
 }
-# A folder of Parquet files, of which five or more are those that real_tables.toml names.
+# A folder of Parquet files; at least five of them are named in real_tables.toml.
 FOLDER = os.environ.get("REAL_TABLES")
 
 

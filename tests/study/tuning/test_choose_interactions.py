@@ -42,25 +42,25 @@ WEIGHT = RNG.random(N) + 0.25
 
 
 def scorer_of(X, y, weight=None, folds=4, scoring=None, **parameters):
-    """The scorer of sums, the keys of its start, and the rows in its order."""
+    """Return the scorer of sums, its first keys, and the rows in its order."""
     encoder = ge.TargetEncoder(**parameters)
     scheme = choose_scheme(encoder, encoder._parameters(), folds, 0)
     entries, context = read_columns(encoder._parameters(), scheme, Inputs(X, y, weight))
     plan = checked_plan(scheme, context)
     scorer = by_sums(encoder, context, plan, None, 0, scoring)
-    # Its rows are in the order of their folds, but on a GPU.
+    # The scorer orders rows by fold, except on a GPU.
     folds, is_sorted = number_folds(plan, scorer.keys.rows), device_of(scorer.keys.rows.ops) == "cpu"
     return scorer, entries, np.argsort(folds, kind="stable") if is_sorted else np.arange(len(X))
 
 
 def mean_of(pairs):
-    """Weighted mean of (value, weight); 0 of nothing."""
+    """Return the weighted mean of (value, weight); 0 for no values."""
     total = math.fsum(weight for _, weight in pairs)
     return math.fsum(value * weight for value, weight in pairs) / total if total else 0.0
 
 
 def moments_by_loop(kind, y, f, w):
-    """Response, information and score of each row, one by one."""
+    """Return response, information and score of each row, one by one."""
     if kind == "continuous":
         variance = mean_of([((t - o) ** 2, v) for t, o, v in zip(y, f, w, strict=True)])
         scores = [
@@ -74,7 +74,7 @@ def moments_by_loop(kind, y, f, w):
 
 
 def gain_by_loop(key, columns, folds, z, h, w):
-    """Gain of a conjunction of two columns: sums in dictionaries, fold by fold."""
+    """Return the gain of a conjunction of two columns: sums in dictionaries, fold by fold."""
     rows = range(len(z))
     names = [tuple(columns[i][column] for column in key) for i in rows]
     shared = {name for name in names if len({folds[i] for i in rows if names[i] == name}) > 1}
@@ -164,10 +164,10 @@ def test_the_kernel_of_gains_has_the_bits_of_their_definition(kind, sees, weight
 @given(data=st.data())
 @examples(30)
 def test_many_conjunctions_at_once_have_the_bits_of_each_alone(data):
-    """Whatever the columns, folds, targets and weights: what NumPy finds key by key."""
+    """For any columns, folds, targets and weights the result is what NumPy finds key by key."""
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     n_rows, sizes = data.draw(st.integers(20, 400)), data.draw(st.lists(st.integers(1, 9), min_size=3, max_size=4))
-    # A column of 300 values has codes that one byte does not hold.
+    # The codes of a column of 300 values do not fit one byte.
     sizes = [300, *sizes] if data.draw(st.booleans()) else sizes
     columns = np.column_stack([rng.integers(0, size, n_rows) for size in sizes]).astype(float)
     columns[rng.random(columns.shape) < data.draw(st.sampled_from([0.0, 0.1]))] = np.nan
@@ -199,7 +199,7 @@ def test_many_conjunctions_at_once_have_the_bits_of_each_alone(data):
 
 @pytest.mark.host
 def test_keys_of_too_many_cells_are_scored_alone(monkeypatch):
-    """And those of more columns than one, in between, together: with the same bits."""
+    """Keys of several columns among the others are computed together with them, with equal bits."""
     paths = []
     for most in (1 << 21, 130):
         monkeypatch.setattr(conjunction_batches, "MOST_SUMS", most)
@@ -472,7 +472,7 @@ def test_missing_values():
 @pytest.mark.host
 def test_folds_of_groups_are_kept_together():
     groups = RNG.integers(0, 60, N)
-    # What tells groups apart is of no use for others.
+    # A column that identifies groups is useless for new groups.
     effect = RNG.normal(size=60)[groups]
     labelled = np.column_stack([groups // 8, groups % 8, X[:, 1]])
     y = effect + 0.3 * RNG.normal(size=N)
@@ -486,7 +486,7 @@ def test_folds_of_groups_are_kept_together():
 @pytest.mark.host
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
 def test_areas_are_those_of_the_offsets_in_every_fold(weight):
-    """Pairs of a positive and a negative row of one fold, one by one."""
+    """Compare the pairs of a positive and a negative row of one fold, one by one."""
     scorer, entries, order = scorer_of(X, TARGETS["binary"], weight, scoring="roc_auc")
     state = scorer.start(entries)
     larger, folds, y = scorer.add(state, (0, 2)), scorer.held_out.folds, TARGETS["binary"][order]
@@ -532,7 +532,7 @@ def test_an_estimator_chooses():
 
 @pytest.mark.host
 def test_an_estimator_sees_no_target_of_its_validation_rows():
-    """Scores are those of fits on other folds alone, in plain loops."""
+    """Scores come from fits on only the other folds, in plain loops."""
     y, encoder = TARGETS["binary"], ge.TargetEncoder(smooth=5.0)
     chosen = ge.choose_interactions(encoder, X, y, LogisticRegression(), folds=3, max_columns=4)
     scheme = choose_scheme(encoder, encoder._parameters(), 3, 0)

@@ -52,7 +52,7 @@ def encoder(**parameters):
 
 
 def score_one_by_one(kind, y, table, weights):
-    """Log-likelihood per unit of weight, in plain Python; rows whose encoding is NaN are left out."""
+    """Return the log-likelihood per unit of weight, in plain Python, without rows whose encoding is NaN."""
     labels = sorted(set(y))
     rows = [entry for entry in zip(y, table, weights, strict=True) if not np.isnan(entry[1][0])]
     total = sum(weight for *_, weight in rows)
@@ -68,7 +68,7 @@ def score_one_by_one(kind, y, table, weights):
 
 
 def score_training(made, X, kind, weights=None, **given):
-    """Score training encodings, which are those of fits on the other folds, and average the columns."""
+    """Score training encodings, which come from fits on the other folds, and average the columns."""
     y, scores = TARGETS[kind], []
     table = clone(made).set_params(target_type=kind).fit_transform(X, y, sample_weight=weights, **given)
     for column in made.columns:
@@ -80,7 +80,7 @@ def score_training(made, X, kind, weights=None, **given):
 
 
 def check_ranking(tuned, expected):
-    """Demand equal scores, in the same order wherever they are not equal but for their last digits."""
+    """Demand scores equal up to their last digits, in the same order unless they differ only there."""
     scores = [score.log_likelihood for score in tuned.scores]
     np.testing.assert_allclose(scores, expected, rtol=1e-11)
     for i, j in combinations(range(len(scores)), 2):
@@ -149,7 +149,7 @@ SCHEMES = {
 }
 
 
-# There are no classes of a quantity to stratify by.
+# A quantity has no classes to stratify by.
 SCORED = [case for case in product(["binary", "continuous"], SCHEMES) if case != ("continuous", "stratified")]
 
 

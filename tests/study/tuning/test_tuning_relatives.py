@@ -31,7 +31,7 @@ def check_scores(tuned, expected):
 
 
 def odds_of(label, weights):
-    """Odds of a label among the other folds' rows, for each row."""
+    """Return the odds of a label among the other folds' rows, for each row."""
     mine = np.array([weights[(fold != FOLD) & label].sum() for fold in range(4)])
     all_others = np.array([weights[(fold != FOLD) & ~label].sum() for fold in range(4)])
     return (mine / all_others)[FOLD]
@@ -61,7 +61,7 @@ def test_evidence_is_scored_by_the_odds_that_it_gives(kind, weights):
 
 
 def shares_to_chances(above):
-    """Chances of x, y and z by the shares of the rows above x, and above y."""
+    """Return the probabilities of x, y and z from the shares of the rows above x, and above y."""
     return [[1 - first, first - second, second] for first, second in above]
 
 

@@ -1,27 +1,6 @@
-// Writes codes in as few bytes as they need: the codes of a column, and folds and classes of rows.
+// Writes folds and classes of rows in as few bytes as they need.
 
 #include "rows.cuh"
-
-// Write the codes of a column; a missing value gets the last code.
-extern "C" __global__ void __launch_bounds__(1024) narrow_codes(CODES, Long missing, ARRAY(NARROW, out)) {
-    Codes source = GIVEN_CODES;
-    Long step = 4 * Long(gridDim.x) * blockDim.x;
-    for (Long row = 4 * (Long(blockIdx.x) * blockDim.x + threadIdx.x); row < out_size; row += step) {
-        int n = int(min(out_size - row, Long(4))), found[4];
-        source.of_four(row, n, found);
-        NARROW narrow[4];
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            narrow[k] = static_cast<NARROW>(found[k] < 0 ? int(missing) : found[k]);
-        if (n == 4)
-            write_four(out + row, true, narrow);
-        else
-#pragma unroll
-            for (int k = 0; k < 4; ++k)
-                if (k < n)
-                    out[row + k] = narrow[k];
-    }
-}
 
 // Write the fold of each row, and fold * n_classes + class.
 extern "C" __global__ void __launch_bounds__(1024)
