@@ -6,14 +6,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 from pyarrow.dataset import Dataset
 
 from cpu_fallback.cached import cached_property
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, check_encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.tasks import most_classes
 from gpu_encode.scale import messages
@@ -495,16 +495,3 @@ def plain_output(encoder: Any) -> Any:
     if getattr(plain, "sparse_output", False):
         plain.sparse_output = False  # files have columns
     return plain
-
-
-def check_encoder(encoder: object) -> None:
-    """Refuse an object that is not an encoder, such as a file name or a class."""
-    if isinstance(encoder, Encoder):
-        return
-    hint = ""
-    if isinstance(encoder, type):
-        hint = f" Write {encoder.__name__}()."
-    elif isinstance(encoder, (str, PurePath)):
-        hint = f" Load a saved one, gpu_encode.load({str(encoder)!r})."
-    kind = type(encoder).__name__
-    raise TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {kind} instead.{hint}")

@@ -21,11 +21,12 @@ from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, with
 from gpu_encode.scale.files.staging import Staging, describe_run, end_publication
 from gpu_encode.scale.files.writing import MOST_GROUP_ROWS, Destination, Output, RowWriter, choose_destination
 from gpu_encode.scale.parts import EncodingPlan
-from gpu_encode.storage.archive import explain_full_disk
+from gpu_encode.storage.archive import explain_unwritten
 from gpu_encode.sums.targets import MANY_CLASSES
 from gpu_encode.words.errors.targets import many_columns
 from gpu_encode.words.progress import Progress, Teller
 from gpu_encode.words.sizes import amount
+from gpu_encode.words.terminal import printable
 
 Item = TypeVar("Item")
 
@@ -161,7 +162,7 @@ class Summary:
     def __repr__(self) -> str:
         shares = "".join(
             f"; {word} values: "
-            + (", ".join(f"{name} {share(rows, self.encoded)}" for name, rows in counts.items()) or "none")
+            + (", ".join(f"{printable(name)} {share(rows, self.encoded)}" for name, rows in counts.items()) or "none")
             for word, counts in (("missing", self.missing), ("unseen", self.unseen))
             if counts is not None
         )
@@ -353,7 +354,7 @@ class Run:
         If the source is a query, nothing is kept, since another run of the query may give other rows.
         """
         with (
-            explain_full_disk(destination.path),
+            explain_unwritten(destination.path),
             Staging(destination, keep and source.stream is None) as staging,
             Progress(options.progress) as progress,
             memory.few_kept(options.limit),

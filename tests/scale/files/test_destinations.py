@@ -270,11 +270,11 @@ def test_refusals_come_before_any_work(
     [
         ("a.model", r" instead. Load a saved one, gpu_encode.load\('a.model'\)\."),
         (TargetEncoder, r" instead. Write TargetEncoder\(\)\."),
-        (None, " instead.$"),
+        (None, r" instead. A saved one is read by gpu_encode.load\(path\)\.$"),
     ],
 )
 def test_what_is_no_encoder(tmp_path: Path, rows: Path, encoder: Any, hint: str) -> None:
-    message = rf"encoder must be an encoder, such as TargetEncoder\(\). Got a \w+{hint}"
+    message = rf"encoder must be an encoder of gpu_encode, such as TargetEncoder\(\). Got a \w+{hint}"
     with pytest.raises(TypeError, match=message):
         encode_dataset(rows, tmp_path / "codes.parquet", encoder, target="sold")
     # The path of a saved encoder stands for the encoder.
