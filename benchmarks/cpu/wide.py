@@ -198,13 +198,18 @@ def prepare_polars(table: Table) -> Prepared:
     return Prepared(encode, table.expected(folds))
 
 
+def folds_of_sklearn(table: Table) -> Array:
+    """Give the fold numbers that scikit-learn's splitter draws."""
+    folds = np.empty(len(table.target), dtype=np.int32)
+    for number, (_, own) in enumerate(splitter(table.cell["target"]).split(np.empty((len(folds), 1)), table.target)):
+        folds[own] = number
+    return folds
+
+
 def prepare_sklearn(table: Table) -> Prepared:
     """Prepare scikit-learn's encoder on columns of joined text."""
     kind, X, y = table.cell["target"], table.joined, table.target
-    folds = np.empty(len(y), dtype=np.int32)
-    for number, (_, own) in enumerate(splitter(kind).split(np.empty((len(y), 1)), y)):
-        folds[own] = number
-    return Prepared(lambda: sklearn_encoder(kind).fit_transform(X, y), table.expected(folds))
+    return Prepared(lambda: sklearn_encoder(kind).fit_transform(X, y), table.expected(folds_of_sklearn(table)))
 
 
 def prepare_category_encoders(table: Table) -> Prepared:
@@ -223,6 +228,19 @@ def prepare_category_encoders(table: Table) -> Prepared:
         return out
 
     return Prepared(encode, table.expected(folds))
+
+
+def prepare_catstat(table: Table) -> Prepared:
+    """catstat's encoder, whose interactions are joint keys, with scikit-learn's folds."""
+    import catstat
+
+    kind, y = table.cell["target"], table.target
+    names = [f"c{number}" for number in range(table.cell["columns"])]
+    X = pd.DataFrame(dict(zip(names, table.columns.T if table.cell["keys"] == "int" else table.texts, strict=True)))
+    joint = [[names[number] for number in key] for key in table.keys if len(key) > 1]
+    choices = {"cols": names, "interactions": joint, "smooth": SMOOTH, "output": "numpy"}
+    encoder = catstat.TargetEncoder(target_type=kind, cv=splitter(kind), **choices)
+    return Prepared(lambda: encoder.fit_transform(X, y), table.expected(folds_of_sklearn(table)))
 
 
 def prepare_limit(table: Table) -> Prepared:
@@ -245,6 +263,7 @@ WIDE = Grid(
         Contender("polars", "polars", prepare_polars, NUMBERS, ("polars",)),
         Contender("sklearn", "scikit-learn", prepare_sklearn, FEW_KEYS, ("sklearn",)),
         Contender("ce", "category_encoders", prepare_category_encoders, FEW_KEYS, ("category_encoders",)),
+        Contender("catstat", "catstat", prepare_catstat, NUMBERS, ("catstat",)),
         Contender("limit", "bare loop", prepare_limit, INTEGERS, ("numba",), compiles=True),
     ),
     listed=list_cells,

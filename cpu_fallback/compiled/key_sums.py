@@ -227,19 +227,24 @@ def room_for_lines(summing: Summing, start: int, stop: int, n_sums: int) -> KeyC
 
 def split_by_key(keys: Keys, start: int, stop: int, found: KeyCounts, n_found: int) -> Iterator[KeyCounts]:
     """Give the counts of each of the keys [start, stop)."""
-    ends = np.cumsum(keys.n_cells[start:stop])
-    stops = np.searchsorted(found.cells[:n_found], ends).tolist()
-    first_cells, last_cells, begin = [0, *ends.tolist()], keys.missing[start:stop].tolist(), 0
-    for end, first, last in zip(stops, first_cells, last_cells, strict=False):
-        cells, counts = found.cells[begin:end] - np.uint32(first), found.counts[begin:end]
-        # Missing values are no category, and have the last line.
-        n = len(cells) - (begin < end and int(cells[-1]) == last)
-        lines = np.zeros((n + 2, *counts.shape[1:]), counts.dtype)
-        lines[:n] = counts[:n]
-        if n < len(cells):
-            lines[-1] = counts[n]
-        yield KeyCounts(cells[:n], lines)
-        begin = end
+    n_cells, missing = keys.n_cells[start:stop], keys.missing[start:stop]
+    ends = np.cumsum(n_cells)
+    stops = np.searchsorted(found.cells[:n_found], ends)
+    n_of_key = np.diff(stops, prepend=0)
+    cells = found.cells[:n_found] - np.repeat(ends - n_cells, n_of_key).astype(np.uint32)
+    # Missing values are no category, and have the last line.
+    lacking = (n_of_key > 0) & (missing >= 0)
+    lacking[lacking] = cells[stops[lacking] - 1] == missing[lacking]
+    known = n_of_key - lacking
+    # The keys of a group share two arrays: to make some for each key takes longer than to fill them.
+    lines = np.zeros((int(known.sum()) + 2 * len(known), *found.counts.shape[1:]), found.counts.dtype)
+    begin = at = 0
+    for n, is_lacking, end in zip(known.tolist(), lacking.tolist(), stops.tolist(), strict=True):
+        lines[at : at + n] = found.counts[begin : begin + n]
+        if is_lacking:
+            lines[at + n + 1] = found.counts[end - 1]
+        yield KeyCounts(cells[begin : begin + n], lines[at : at + n + 2])
+        begin, at = end, at + n + 2
 
 
 def narrow_folds(folds: "Folds", n_rows: int) -> Array:

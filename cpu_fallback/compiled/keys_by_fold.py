@@ -39,14 +39,15 @@ class Batch(NamedTuple):
     """The arguments that all threads read.
 
     A cell has encodings of `shape` (views, outputs), and `views` is the view of each row.  `of_missing` are the
-    encodings of missing values, if these are no category; else it is empty.
+    encodings of missing values, if these are no category; else it is empty.  `new_rows` is None if new rows see all.
     """
 
     summing: Summing
     views: Array
     shape: tuple[int, int]
     formula: Formula
-    new_rows: Views
+    new_rows: Views | None
+    n_classes: int
     of_missing: Array
     out: Array
 
@@ -154,8 +155,9 @@ def encode_group(batch: Batch, start: int, stop: int, room: Room) -> tuple[list[
     summing, (n_views, n_outputs), lost, n_found = batch.summing, batch.shape, 0, 0
     keys, n_cells = summing.keys, sum_cells(summing, start, stop, room.sums)
     encodings = room.encodings[: n_cells * n_views * n_outputs]
-    found = room_for_lines(summing, start, stop, summing.length // batch.new_rows.n_folds)
+    found = room_for_lines(summing, start, stop, batch.n_classes)
     ends = np.cumsum(keys.n_cells[start:stop])
+    of_cell = batch.n_classes * summing.numbers
     lacking = ends[keys.missing[start:stop] >= 0] - 1 if len(batch.of_missing) else None
     for cells, sums in take_pieces(summing, n_cells, room.sums):
         n = len(cells)
@@ -167,19 +169,14 @@ def encode_group(batch: Batch, start: int, stop: int, room: Room) -> tuple[list[
             values[np.isin(cells, lacking)] = batch.of_missing.reshape(batch.shape)
         lost += spread(cells, values.reshape(n, n_views * n_outputs), encodings)
         found.cells[n_found : n_found + n] = cells
-        see_new_rows(batch.new_rows, sums, found.counts[n_found : n_found + n])
+        seen = found.counts[n_found : n_found + n].reshape(-1)
+        if batch.new_rows is None:
+            sum_range(sums, summing.length // batch.n_classes, of_cell, 0, n, seen)
+        else:
+            visible_range(sums, of_cell, batch.new_rows, 0, n, seen)
         n_found += n
     look_up_group(keys, batch.views, batch.shape, start, stop, encodings, batch.out)
     return [*split_by_key(keys, start, stop, found, n_found)], lost
-
-
-def see_new_rows(views: Views, sums: Array, seen: Array) -> None:
-    """Write the sums that new rows see of some cells, (cells, classes, numbers of a sum)."""
-    n, n_classes, numbers = seen.shape
-    if views.matrix.all():
-        sum_range(sums, views.n_folds, n_classes * numbers, 0, n, seen.reshape(-1))
-    else:
-        visible_range(sums, n_classes * numbers, views, 0, n, seen.reshape(-1))
 
 
 def batch_of(
@@ -195,7 +192,8 @@ def batch_of(
         classes.astype(np.uint16) if classes is not None and views.kind == LESS_ONE else summing.folds,
         (views.n_views, prior.shape[1]),
         formula_of(rows.layout, rows.n_classes, views, rule.blend, population),
-        views_of(rows.new_rows[None], n_folds),
+        None if rows.new_rows.all() else views_of(rows.new_rows[None], n_folds),
+        rows.n_classes,
         of_missing[rule.missing],
         out.values,
     )

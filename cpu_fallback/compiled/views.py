@@ -127,6 +127,16 @@ def visible_range(accumulators: Array, length: int, views: Views, start: int, st
 @kernel
 def sum_range(accumulators: Array, n_folds: int, length: int, start: int, stop: int, out: Array) -> None:
     """Write the sums over all folds of the categories [start, stop)."""
+    if length == 2:
+        source = np.uint64(start * n_folds * 2)
+        for i in range(start, stop):
+            first, second = np.int64(0), np.int64(0)
+            for _ in range(n_folds):
+                first += accumulators[source]
+                second += accumulators[source + np.uint64(1)]
+                source += np.uint64(2)
+            out[np.uint64(2 * i)], out[np.uint64(2 * i + 1)] = first, second
+        return
     for i in range(start, stop):
         for k in range(length):
             out[np.uint64(i * length + k)] = sum_of_folds(accumulators, i * n_folds * length, n_folds, length, k)

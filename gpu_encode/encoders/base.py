@@ -814,6 +814,7 @@ class CategoryEncoder(Encoder):
         rows: int | None = None,
         categories: Mapping[str, int] | None = None,
         classes: int | None = None,
+        sample_weight: Vector | None = None,
         device_memory: int | str | None = None,
     ) -> "MemoryPlan":
         """Tell how much memory `fit_transform` takes at most, before anything is encoded.
@@ -830,6 +831,8 @@ class CategoryEncoder(Encoder):
             With `rows`: numbers of distinct values of columns, by name.  In any other column all values may differ.
         classes : int, optional
             Number of classes of the target, if y is not given; 1 for a target of numbers.
+        sample_weight : array of shape (n_rows,), optional
+            With X: the weights of the rows.  Sums of weights that have fractions take more digits.
         device_memory : int or str, optional
             Free memory of a GPU, in bytes or as "80GB"; it need not be there.  None: the free memory where the call
             would run.
@@ -845,7 +848,8 @@ class CategoryEncoder(Encoder):
         Raises
         ------
         ValueError
-            If neither X nor `rows` is given, or if arguments contradict each other.
+            If neither X nor `rows` is given, if arguments contradict each other, or if `categories` names a column that
+            neither a key nor the scheme reads.
 
         Notes
         -----
@@ -874,9 +878,10 @@ class CategoryEncoder(Encoder):
         [['shop', 'city', 'day'], ['shop_x_city', 'shop_x_day', 'city_x_day']]
         """
         # Few calls need a plan.
-        from gpu_encode.fitting.memory_plan import plan_memory
+        from gpu_encode.fitting.memory_plan import Asked, plan_memory
 
-        return plan_memory(self._checked_parameters(), X, y, rows, categories, classes, device_memory)
+        given = Asked(X, y, rows, categories, classes, sample_weight, device_memory)
+        return plan_memory(self._checked_parameters(), given)
 
 
 def accept_categories(tags: Tags) -> Tags:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from gpu_encode.fitting.columns import locate, map_columns
-from gpu_encode.fitting.fit import FitContext, encode_rows, plan_keys, select_columns, specify_sums
-from gpu_encode.fitting.inputs import Inputs, read_categories, read_rows, read_summed
+from gpu_encode.fitting.fit import FitContext, encode_rows, plan_keys, read_shared, select_columns
+from gpu_encode.fitting.inputs import Inputs, read_categories
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.schemes.plans import Plan
 from gpu_encode.seam import devices
@@ -17,16 +17,11 @@ from gpu_encode.words import notices
 
 def read_once(parameters: Parameters, inputs: Inputs) -> tuple[FitContext, list[Plan]]:
     """Read the data that all keys share, and plan who may look at whom under each key; categories are not read yet."""
-    rows = read_rows(parameters, inputs)
-    summed = read_summed(parameters, rows)
-    selection = select_columns(parameters, rows.frame)
     # Wrong parameters of any key raise an error before the first key is read.
-    rules = parameters.rules(selection, rows.frame)
+    context = read_shared(parameters, inputs)
     inputs.warn_of_groups(parameters)
-    columns = rows.columns_of(selection.entries, device_of(rows.ops) == "cpu")
-    rows = replace(rows, targets=(), columns=columns)
-    specs = specify_sums(parameters, rows.ops, summed)
-    context = FitContext(parameters, rows, selection, summed, specs, [], rules, columns)
+    columns = context.rows.columns_of(context.selection.entries, device_of(context.rows.ops) == "cpu")
+    context = replace(context, rows=replace(context.rows, columns=columns), columns=columns)
     return context, plan_keys(context)
 
 

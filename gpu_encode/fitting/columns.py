@@ -35,6 +35,9 @@ ISO_8601 = re.compile(rf"\d{{4}}({DATE}|-W[0-5]\d(-[1-7])?|-[0-3]\d\d)?", re.ASC
 # A name of a column, or its position.
 Name = TypeVar("Name", bound=Column)
 
+# Types of names and positions that equal nothing of another type: True equals 1.
+PLAIN = (str, int)
+
 # Up to this number of rows, codes of columns that several keys read are kept until the call ends.
 FEW_ROWS = 1 << 20
 # From this number of keys on, keys may be encoded together, from the codes of their columns.  On a GPU fewer keys are
@@ -42,6 +45,10 @@ FEW_ROWS = 1 << 20
 # predicted to take two thirds of the time.
 FEWEST_TOGETHER = 8
 FEWEST_ON = {"cpu": FEWEST_TOGETHER, "cuda": 3}
+# The most numbers in the table of a key (cells, folds, classes, width) that is encoded or looked up with others: for
+# each row, for few rows, and for any rows.  Looking through more numbers takes longer than numbering the rows of the
+# key.  A thread holds the table of one key, and its encodings, which are at most as many numbers.
+NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
 
 
 def interactions(names: Iterable[Name], order: int = 2) -> list[Name | tuple[Name, ...]]:
@@ -78,6 +85,11 @@ def interactions(names: Iterable[Name], order: int = 2) -> list[Name | tuple[Nam
     listed = list(names)
     check_count("interactions", "order", order, low=1)
     return [*listed, *(group for size in range(2, order + 1) for group in combinations(listed, size))]
+
+
+def most_numbers(n_rows: int) -> int:
+    """Give the most numbers in the table of a key that is encoded or looked up with others."""
+    return min(max(NUMBERS_PER_ROW * n_rows, FEW_NUMBERS), MOST_NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -201,10 +213,12 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
             raise not_encoded("hierarchy", frame.label(key[0]))
     entries: list[KeySpec] = []
     touched: set[int] = set()
+    called = [*map(str, frame.names or [f"x{position}" for position in range(frame.n_columns)])]
     for group in groups:
         above = tree.get(group, ())
         # The user lists the nearest level first; a path starts at the top.
-        entries.append(KeySpec("", group, (), above) if isinstance(above, Derived) else KeySpec("", group, above[::-1]))
+        levels = ((), above) if isinstance(above, Derived) else (above[::-1],)
+        entries.append(KeySpec("_x_".join([called[position] for position in group]), group, *levels))
         touched.update(entries[-1].columns if above else group)
     passed = [] if everything else [position for position in range(frame.n_columns) if position not in touched]
     return Selection(entries, passed, sorted(used - touched), everything)
@@ -214,12 +228,15 @@ def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
     # A dict keeps the order, and finds repeated keys without a search through a list.
     groups: dict[tuple[int, ...], None] = {}
-    positions = {label: position for position, label in enumerate(frame.labels or []) if type(label) is str}
+    positions: dict[Any, int] = {position: position for position in range(frame.n_columns)}
+    positions |= {label: position for position, label in enumerate(frame.labels or []) if type(label) is str}
     for column in columns if isinstance(columns, list) else list_columns(frame, columns):
         members = column if isinstance(column, tuple) else (column,)
         group = tuple(
             [
-                positions[member] if type(member) is str and member in positions else locate(frame, member, "columns:")
+                positions[member]
+                if type(member) in PLAIN and member in positions
+                else locate(frame, member, "columns:")
                 for member in members
             ]
         )
@@ -343,9 +360,10 @@ class ColumnMap:
     def keys(self, column: int, ops: Ops) -> FactorizedColumn:
         """Give the codes and the sorted distinct values of a column."""
         if column in self.repeated:
-            if ("keys", column) not in self._kept:
-                self._kept["keys", column] = self.frame.keys(self.positions[column], ops)
-            return self._kept["keys", column]
+            found: FactorizedColumn | None = self._kept.get(("keys", column))
+            if found is None:
+                found = self._kept["keys", column] = self.frame.keys(self.positions[column], ops)
+            return found
         return self.frame.keys(self.positions[column], ops)
 
     def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:

@@ -182,6 +182,27 @@ def prepare(
     ValueError, TypeError
         For bad input, and for columns, targets or parameters that differ from those of earlier calls.
     """
+    context = read_shared(parameters, inputs, known, decided, more_may_come)
+    rows, summed, specs, rules = context.rows, context.summed, context.specs, context.rules
+    if decided is not None and decided.keys is not None:
+        categories = look_up_categories(parameters, decided.keys, context.columns, rows.ops)
+    else:
+        together = (summed[0], specs[0]) if len(summed) == 1 else None
+        categories = read_categories(parameters, rows, context.selection.entries, rules, sums_alone, together)
+    context = replace(context, categories=categories)
+    if known is not None:
+        check_same_parameters(known, parameters, rules, specs, context.keys)
+    return context
+
+
+def read_shared(
+    parameters: Parameters,
+    inputs: Inputs,
+    known: Model | None = None,
+    decided: Decided | None = None,
+    more_may_come: bool = False,
+) -> FitContext:
+    """Read what all keys share, as `prepare` does; no key has its categories yet."""
     rows = read_rows(parameters, inputs, decided, more_may_come)
     if known is not None:
         check_same_statistic(known, parameters)
@@ -196,16 +217,7 @@ def prepare(
         check_same_columns(known, rows.frame, selection, summed if parameters.values else [])
     rules = parameters.rules(selection, rows.frame)
     specs = specify_sums(parameters, rows.ops, summed)
-    columns = map_columns(rows.frame)
-    if decided is not None and decided.keys is not None:
-        categories = look_up_categories(parameters, decided.keys, columns, rows.ops)
-    else:
-        together = (summed[0], specs[0]) if len(summed) == 1 else None
-        categories = read_categories(parameters, rows, selection.entries, rules, sums_alone, together)
-    context = FitContext(parameters, rows, selection, summed, specs, categories, rules, columns)
-    if known is not None:
-        check_same_parameters(known, parameters, rules, specs, context.keys)
-    return context
+    return FitContext(parameters, rows, selection, summed, specs, [], rules, map_columns(rows.frame))
 
 
 def prepare_again(parameters: Parameters, inputs: Inputs, known: Model) -> FitContext:
@@ -234,7 +246,7 @@ def prepare_again(parameters: Parameters, inputs: Inputs, known: Model) -> FitCo
 def select_columns(parameters: Parameters, frame: Frame | Pieces) -> Selection:
     """Read which columns are encoded, and name the outputs after them."""
     if parameters.select is not None:
-        selection = parameters.select(frame)
+        selection = parameters.select(frame).named(frame.names or [f"x{i}" for i in range(frame.n_columns)])
     else:
         for scheme in parameters.scheme_by_key.values():
             with parameters.naming_scheme(scheme):
@@ -243,7 +255,7 @@ def select_columns(parameters: Parameters, frame: Frame | Pieces) -> Selection:
         selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
     if dates := parameters.date_columns:
         selection = replace(selection, dates=[locate(frame, column, "values:") for column in dates])
-    return selection.named(frame.names or [f"x{i}" for i in range(frame.n_columns)])
+    return selection
 
 
 def specify_sums(parameters: Parameters, ops: Ops, summed: Sequence[SummedColumn]) -> list[SumSpec]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from cpu_fallback.fused_rules import LESS_ONE_ROW, FoldedRows, PopulationMoments
 from cpu_fallback.types import CARRY_AFTER, Array, KeyColumns, KeyEncodings
-from gpu_encode.fitting.columns import FEWEST_ON
+from gpu_encode.fitting import columns as limits
+from gpu_encode.fitting.columns import FEWEST_ON, most_numbers
 from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.leave_one_out import total_of_others
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
@@ -19,10 +20,6 @@ from gpu_encode.seam.ops import FusedOps, Ops, device_of, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 
-# Limits of the numbers in the sums of a key (cells, folds, classes, width): for each row, for few rows, and for any
-# rows.  Looking through more numbers takes longer than sorting the rows of the key.  A thread holds the sums of one
-# key, at most 64 MB, and its encodings, at most as many bytes.
-COUNTS_PER_ROW, FEW_COUNTS, MOST_COUNTS = 8, 1 << 19, 1 << 23
 # A GPU has higher limits: it sorts or hashes the rows of a key outside a batch in many passes.  If a key has more
 # numbers than the second limit, the third limit holds for each row, since tables of more cells fill memory and take
 # longer than sorting (an estimate).  Cells have 32 bits.
@@ -65,21 +62,26 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         serves = isinstance(plan, LeaveOneOutPlan) and spec.classification and task.rows.weight is None
     if not serves or within > MOST_WITHIN or len(task.rows) > CARRY_AFTER:
         return []
-    if not task.n_outputs or task.fused_rule() is None or task.ops.fused is None:
+    if not task.n_outputs or task.fused_rule() is None or batch_backend(keys, task).fused is None:
         return []
-    a_row, most = COUNTS_PER_ROW, MOST_COUNTS
+    most = most_numbers(len(task.rows))
     if device_of(task.ops) == "cuda":
         # On a GPU, keys are encoded together only by folds, and for classes without weights.
         if not (isinstance(plan, FoldPlan) and spec.classification and task.rows.weight is None):
             return []
-        a_row = COUNTS_PER_DEVICE_ROW
         most = min(max(MANY_PER_DEVICE_ROW * len(task.rows), MANY_DEVICE_COUNTS), MOST_DEVICE_COUNTS)
+        most = min(max(COUNTS_PER_DEVICE_ROW * len(task.rows), limits.FEW_NUMBERS), most)
         keys = [key for key in keys if len(key.categories.key.entry.members) <= MOST_COLUMNS]
-    most = min(max(a_row * len(task.rows), FEW_COUNTS), most) // (within * spec.layout.width)
+    most //= within * spec.layout.width
     if isinstance(plan, LeaveOneOutPlan):
         # Rows of each class see sums of their own, so there are more encodings than sums.
-        most = min(most, MOST_COUNTS // (task.n_classes * task.n_outputs))
+        most = min(most, limits.MOST_NUMBERS // (task.n_classes * task.n_outputs))
     return [key for key in keys if key.n_cells <= most]
+
+
+def batch_backend(keys: Sequence[BatchKey], task: EncodingTask) -> Ops:
+    """Give the backend for the rows of all keys together: there are many, even where each key has few."""
+    return host(len(task.rows) * len(keys)) if device_of(task.ops) == "cpu" else task.ops
 
 
 def describe(rule: EncodingRule, n_targets: int) -> str:
@@ -131,28 +133,29 @@ def encode_batches(
             batches.setdefault((id(plan), texts[id(rule)]), []).append(BatchKey(entry, categories, n_cells, column))
         column += sum(widths[entry])
     for alike in batches.values():
-        (entry, *_), before = alike[0], 0
+        (entry, *_), before, numbered = alike[0], 0, NumberedColumns()
         for number, width in enumerate(widths[entry]):
             task, plan = task_of(entry, number), plans[entry]
             if keys := keys_together(alike, task, plan):
                 out = KeyEncodings(matrix.T, [key.first + before for key in keys])
-                trained = encode_batch(keys, task, plan, out)
+                trained = encode_batch(keys, task, plan, out, numbered)
                 done.update({(key.entry, number): of_key for key, of_key in zip(keys, trained, strict=False)})
             before += width
     return done
 
 
-def encode_batch(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: KeyEncodings) -> list[Trained]:
+def encode_batch(
+    keys: Sequence[BatchKey], task: EncodingTask, plan: Plan, out: KeyEncodings, numbered: "NumberedColumns"
+) -> list[Trained]:
     """Write the training encodings of keys that have plan, target and rule in common; `task` belongs to one of them.
 
     If there are too few keys, or if the backend encodes each key alone, the result is empty and nothing is written.
     """
-    n_rows, rule = len(task.rows), task.fused_rule()
-    ops = host(n_rows * len(keys)) if device_of(task.ops) == "cpu" else task.ops
+    n_rows, rule, ops = len(task.rows), task.fused_rule(), batch_backend(keys, task)
     if len(keys) < FEWEST_ON[device_of(ops)] or ops.fused is None or rule is None:
         return []
     rows, population, all_see, of_new_rows = see_all_rows(task, plan, ops)
-    columns = number_columns([key.categories for key in keys], ops.fused)
+    columns = numbered.of(keys, ops.fused)
     encoded = ops.fused.encode_keys_by_fold(columns, rows, rule, population, out)
     if encoded is None:
         return []
@@ -193,6 +196,21 @@ def see_all_rows(task: EncodingTask, plan: Plan, ops: Ops) -> AllRows:
     population = SeenSums(sums, None, task.rule, backend).population(total_of_others(replace(task, ops=backend), sums))
     folded = FoldedRows(rows, n_classes, spec.layout, None, LESS_ONE_ROW, np.ones(1, np.int64))
     return AllRows(folded, population, len(task.rows) > 1, sums)
+
+
+class NumberedColumns:
+    """The codes of the columns of some keys, each column once; all targets share them."""
+
+    def __init__(self) -> None:
+        self._columns: dict[tuple[int, ...], KeyColumns] = {}
+
+    def of(self, keys: Sequence[BatchKey], fused: FusedOps) -> KeyColumns:
+        """Give the columns of keys; only the columns of the last keys are kept."""
+        entries = tuple([key.entry for key in keys])
+        if entries not in self._columns:
+            self._columns.clear()
+            self._columns[entries] = number_columns([key.categories for key in keys], fused)
+        return self._columns[entries]
 
 
 def number_columns(keys: Sequence[RowCategories], fused: FusedOps) -> KeyColumns:

@@ -8,14 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from cpu_fallback.types import MISSING, Array, Folds, KeyColumns, KeyEncodings, KeyTables
-from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap
+from gpu_encode.fitting import columns as limits
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap, most_numbers
 from gpu_encode.seam.ops import Ops, host
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
-
-# The most numbers in the table of a key: for each row, for few rows, and in all.  Filling a larger table takes longer
-# than searching for the category of each row.  A thread holds the table of one key.
-NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +86,7 @@ class JointTables:
         It gives for each key that was looked up, by its number, how many of the rows 0, `step`, 2 * `step` and so on
         have an unknown category.
         """
-        most = min(max(NUMBERS_PER_ROW * columns.n_rows, FEW_NUMBERS), MOST_NUMBERS)
-        keys = np.flatnonzero(self.sizes <= most)
+        keys = np.flatnonzero(self.sizes <= most_numbers(columns.n_rows))
         backend = host(columns.n_rows * len(keys))
         if len(keys) < FEWEST_TOGETHER or backend.fused is None:
             return {}
@@ -131,7 +127,7 @@ def choose_keys(keys: Sequence[CategoryIndex], encodings: Sequence[Array | None]
     for number, (key, values) in enumerate(zip(keys, encodings, strict=True)):
         if values is None or key.entry.above or key.entry.rule is not None or key.labels is not None:
             continue
-        if n_cells(key) * values[0].size > MOST_NUMBERS:
+        if n_cells(key) * values[0].size > limits.MOST_NUMBERS:
             continue
         if len(key.entry.members) == 1:
             single.append(number)

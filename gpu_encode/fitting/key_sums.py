@@ -6,17 +6,9 @@ import numpy as np
 
 from cpu_fallback.fused_rules import FoldedRows
 from cpu_fallback.types import CARRY_AFTER
-from gpu_encode.fitting.columns import FEWEST_TOGETHER
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, most_numbers
 from gpu_encode.fitting.inputs import RowCategories
-from gpu_encode.fitting.key_batches import (
-    COUNTS_PER_ROW,
-    FEW_COUNTS,
-    MOST_COUNTS,
-    MOST_WITHIN,
-    BatchKey,
-    count_cells,
-    number_columns,
-)
+from gpu_encode.fitting.key_batches import MOST_WITHIN, BatchKey, NumberedColumns, count_cells
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.schemes.plans import FoldPlan
 from gpu_encode.seam.ops import device_of, host
@@ -53,14 +45,17 @@ def sum_keys(
             alike.setdefault(id(plan), []).append(BatchKey(entry, categories, n_cells, 0))
     sums: dict[tuple[int, int], CategorySums] = {}
     for keys in alike.values():
+        numbered = NumberedColumns()
         for number in range(n_targets if len(keys) >= FEWEST_TOGETHER else 0):
             entry = keys[0].entry
-            together = sum_together(keys, task_of(entry, number), plans[entry])
+            together = sum_together(keys, task_of(entry, number), plans[entry], numbered)
             sums.update({(of_key, number): of_rows for of_key, of_rows in together.items()})
     return sums
 
 
-def sum_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) -> dict[int, CategorySums]:
+def sum_together(
+    keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan, numbered: NumberedColumns
+) -> dict[int, CategorySums]:
     """Sum the rows of keys that have a plan in common, by the number of each key; `task` belongs to one of them.
 
     Keys with too many cells are left out; so are all keys if rows have weights by age, or if values are counted.
@@ -70,11 +65,11 @@ def sum_together(keys: Sequence[BatchKey], task: EncodingTask, plan: FoldPlan) -
         return {}
     if plan.weights is not None or not task.rule.needs.sums or task.rule.needs.distribution:
         return {}
-    most = min(max(COUNTS_PER_ROW * n_rows, FEW_COUNTS), MOST_COUNTS) // (within * spec.layout.width)
+    most = most_numbers(n_rows) // (within * spec.layout.width)
     few, backend = [key for key in keys if key.n_cells <= most], host(n_rows * len(keys))
     if len(few) < FEWEST_TOGETHER or backend.fused is None:
         return {}
-    columns = number_columns([key.categories for key in few], backend.fused)
+    columns = numbered.of(few, backend.fused)
     rows = task.rows.with_codes(np.zeros(0, np.int32))
     folded = FoldedRows(rows, task.n_classes, spec.layout, plan.folds, None, np.ones(plan.n_folds, np.int64))
     sums: dict[int, CategorySums] = {}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_encode.fitting.columns import FEWEST_TOGETHER, Selection, locate
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, MOST_NUMBERS, Selection, locate
 from gpu_encode.fitting.fit import select_columns, specify_sums
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.parameters import Parameters
@@ -43,8 +43,9 @@ VALUE_AT_WORK, MEMBERS_AT_WORK = 256, 64
 IN_ONE_PASS, IN_ARRAYS, OF_ALL = 32, 160, 560
 # Bytes of a digit of sums, and of a row whose value is counted for a median or another order statistic.
 DIGIT, OCCURRENCE = 8, 96
-# The most bytes of the tables of a thread that encodes keys together.
-TOGETHER = 96 << 20
+# The most bytes of the tables of a thread that encodes keys together: each number of a table has a sum and an encoding
+# of 8 bytes, and one byte that tells whether any row has the sum.
+TOGETHER = (8 + 8 + 1) * MOST_NUMBERS
 # Numbers that need as many digits as those of most targets.
 LIKELY_NUMBERS = (0.1, -1e6 / 3.0)
 
@@ -203,18 +204,29 @@ class MemoryPlan:
         return f"no; {' or '.join(ways)}" if ways else "no, neither in batches of keys nor in parts of rows"
 
 
-def plan_memory(
-    parameters: Parameters, X: Any, y: Any, rows: int | None, categories: Any, classes: int | None, device_memory: Any
-) -> MemoryPlan:
-    """Tell the most memory of a call, by the parameters of `CategoryEncoder.plan`."""
-    check_given(X, y, rows, categories, classes)
+class Asked(NamedTuple):
+    """The arguments of `CategoryEncoder.plan`."""
+
+    X: Any
+    y: Any
+    rows: int | None
+    categories: Any
+    classes: int | None
+    weight: Any
+    device_memory: Any
+
+
+def plan_memory(parameters: Parameters, given: Asked) -> MemoryPlan:
+    """Tell the most memory of a call."""
+    X, y, rows, categories, classes, weight, device_memory = given
+    check_given(given)
     free = None if device_memory is None else read_size(device_memory, "device_memory")
     # If the user says how much memory a GPU has, the GPU need not be there.
     asked = parameters if free is None else replace(parameters, device="cpu")
     if rows is None:
         inputs = Inputs(X)
         n_rows = inputs.frame.n_rows
-        inputs = Inputs(X, made_target(asked, n_rows, classes) if y is None else y)
+        inputs = Inputs(X, made_target(asked, n_rows, classes) if y is None else y, weight)
     else:
         n_made = max(8, 2 * (classes or 2))
         inputs = Inputs(made_rows(asked, categories, n_made), made_target(asked, n_made, classes))
@@ -222,6 +234,7 @@ def plan_memory(
     read = read_rows(asked, inputs)
     summed = read_summed(asked, read)
     selection = select_columns(asked, read.frame)
+    check_names(categories, selection, read.frame)
     sizes = count_values(selection, read.frame, read.ops) if rows is None else given_sizes(read, categories, n_rows)
     call = Call(asked, n_rows, sizes, summed, specify_sums(asked, read.ops, summed), read)
     device = "cuda" if free is not None else device_of(read.ops)
@@ -234,8 +247,26 @@ def plan_memory(
     return MemoryPlan(n_rows, device, free, code_bytes, row_bytes, 1 if device == "cuda" else n_threads(), keys)
 
 
-def check_given(X: Any, y: Any, rows: Any, categories: Any, classes: Any) -> None:
+def check_names(categories: Mapping[Any, int] | None, selection: Selection, frame: Frame | Pieces) -> None:
+    """Raise ValueError if `categories` names a column that neither a key nor the scheme reads."""
+    read = {*selection.needed, *selection.training_only}
+    for name in categories or {}:
+        if locate(frame, name, "categories:") not in read:
+            names = ", ".join(repr(frame.label(position)) for position in sorted(read))
+            raise ValueError(
+                f"categories names the column {name!r}, which neither a key nor the scheme of this encoder reads. Name "
+                f"only columns that are read: {names}."
+            )
+
+
+def check_given(given: Asked) -> None:
     """Raise ValueError for arguments of `plan` that do not go together, or are out of range."""
+    X, y, rows, categories, classes, weight, _ = given
+    if weight is not None and X is None:
+        raise ValueError(
+            "plan takes sample_weight beside X, one weight a row. Give X, or leave the weights out: whole weights take "
+            "no more memory than none."
+        )
     if (X is None) == (rows is None):
         raise ValueError("plan takes a table X or a number of rows. Give one of them.")
     if X is not None and categories is not None:

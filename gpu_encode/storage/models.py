@@ -1,5 +1,6 @@
 """A model as JSON and arrays, and back; every size and number is checked against the others."""
 
+import json
 from dataclasses import asdict, fields, replace
 from itertools import product
 from typing import Any
@@ -145,11 +146,7 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
     targets = [read_target(described, reader) for described in read_list(document, "targets", dict)]
     keyed = pair(selection.entries, read_list(document, "keys", dict))
     keys = [read_key(described, entry, reader) for entry, described in keyed]
-    refusals = read_refusals(document, len(keys))
-    rules = [
-        replace(read_rule(described, reader), refuses_unknown=refused)
-        for refused, described in pair(refusals, read_list(document, "formulas", dict))
-    ]
+    rules = read_rules(document, len(keys), reader)
     statistics = [
         [
             read_sums(described, key, info, rule.of_target(number), reader)
@@ -287,6 +284,17 @@ def read_labels(document: dict[str, Any], kind: str, reader: Reader) -> Vocabula
     if labels.kind != kind or not labels.is_sorted:
         raise ValueError(f"values of a column of {kind} are of {labels.kind}, or out of order")
     return labels
+
+
+def read_rules(document: dict[str, Any], n_keys: int, reader: Reader) -> list[EncodingRule]:
+    """Read the encoding rule of each key; keys of equal rules share one."""
+    rules, made = [], {}
+    for refused, described in pair(read_refusals(document, n_keys), read_list(document, "formulas", dict)):
+        text = json.dumps((refused, described), sort_keys=True)
+        if text not in made:
+            made[text] = replace(read_rule(described, reader), refuses_unknown=refused)
+        rules.append(made[text])
+    return rules
 
 
 def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:

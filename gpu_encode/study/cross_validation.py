@@ -12,6 +12,7 @@ from cpu_fallback.types import MISSING, written
 from gpu_encode.encoders.base import CategoryEncoder, Encoder
 from gpu_encode.fitting.fit import prepare, select_columns
 from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.schemes import Scheme
 from gpu_encode.seam import devices, ops
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
@@ -84,7 +85,8 @@ def cross_val_transform(
     Raises
     ------
     TypeError
-        If `encoder` is not an encoder of this library, or if X is several tables or partitions of an engine.
+        If `encoder` is not an encoder of this library, if X is several tables or partitions of an engine, or if `cv` is
+        a scheme of this library or the name of a column, which only the `cv` of the encoder takes.
     ValueError
         For bad input, for outer folds that scikit-learn refuses, and if a split both trains on a row and tests it.
 
@@ -124,11 +126,32 @@ def cross_val_transform(
         )
     inputs = Inputs(X, y, sample_weight, groups)
     table, labels = inputs.for_splitter()
-    outer = check_cv(cv, labels, classifier=getattr(encoder, "target_type", "auto") != "continuous")
+    outer = check_cv(read_outer(cv), labels, classifier=getattr(encoder, "target_type", "auto") != "continuous")
     splits = [number_rows(inputs.frame.n_rows, *split) for split in outer.split(table, labels, groups)]
     numbered = number_columns(encoder, inputs) if choose is None and can_share(encoder) else {}
     vectors = {"y": y, "sample_weight": sample_weight, "groups": groups}
     return encode_folds(encoder, X, vectors, splits, numbered, choose)
+
+
+def read_outer(cv: Any) -> Any:
+    """Give the outer folds; raise an error for a scheme, a name of a column, and splits that are no pairs."""
+    if isinstance(cv, (Scheme, str, Mapping)):
+        raise TypeError(
+            "cv of cross_val_transform are the outer folds, as scikit-learn has them: a number, a splitter such as "
+            f"sklearn.model_selection.GroupKFold, or a list of splits. Got {cv!r} instead. A scheme of gpu_encode, or "
+            "the name of a column of folds, is for the cv of the encoder, which makes the inner folds. Outer folds by "
+            "the values of an array are GroupKFold with groups=, or PredefinedSplit."
+        )
+    if hasattr(cv, "split") or not isinstance(cv, Iterable):
+        return cv
+    splits = list(cv)
+    for split in splits:
+        if not hasattr(split, "__len__") or len(split) != 2:
+            raise ValueError(
+                f"cv must be a list of pairs: the training rows and the test rows of each fold. It holds {split!r}. "
+                "Write fold numbers, one a row, as sklearn.model_selection.PredefinedSplit(numbers)."
+            )
+    return splits
 
 
 def number_rows(n_rows: int, train: ArrayLike, test: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -297,8 +297,13 @@ class DeferredSums(CategorySums):
         everything: CategorySums | None = None,
     ) -> Self:
         """Give sums whose accumulators are copied to the host later; `everything` are those of all rows, if known."""
-        made = object.__new__(cls)
-        vars(made).update(_copy=copy, spec=spec, added=added, distribution=distribution, _everything=everything)
+        made, keep = object.__new__(cls), object.__setattr__
+        # Hundreds of keys have such sums: a dict of each would be more work for the collector of garbage.
+        keep(made, "_copy", copy)
+        keep(made, "spec", spec)
+        keep(made, "added", added)
+        keep(made, "distribution", distribution)
+        keep(made, "_everything", everything)
         return made
 
     @property
@@ -354,8 +359,8 @@ class NarrowCounts:
         """Extents of the sums."""
         if (found := self._found) is None:
             return self.on_host.shape
-        n_lines, n_counts, *width = found.counts.shape
-        return n_lines, self._n_folds, n_counts // self._n_folds, *(width or (1,))
+        n_lines, n_counts, width = found.counts.shape
+        return n_lines, self._n_folds, n_counts // self._n_folds, width
 
     def on_device(self) -> None:
         """Give None: these sums are not on a GPU."""

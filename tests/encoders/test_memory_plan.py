@@ -48,13 +48,13 @@ def target(kind, n_rows):
     return rng.normal(size=n_rows) if kind == "real" else rng.integers(0, classes[kind], n_rows)
 
 
-def measured(encoder, X, y):
+def measured(encoder, X, y, **given):
     """Return the peak bytes of NumPy arrays during a call, without its input."""
     pool.free.clear()
     gc.collect()
     tracemalloc.start()
     try:
-        encoder.fit_transform(X, y)
+        encoder.fit_transform(X, y, **given)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -125,6 +125,20 @@ def test_no_call_takes_more(case):
     assert taken <= plan.peak_bytes
     # Apart from a fixed amount, the bound is within a few times of the memory in use.
     assert plan.peak_bytes - LEAST <= 10 * taken
+
+
+@pytest.mark.parametrize("weight", [2, 0.3], ids=["whole", "fractions"])
+@pytest.mark.parametrize("n_keys", [1, 41])
+def test_nor_do_weights(weight, n_keys):
+    """A thread that encodes many keys together holds wide sums of many classes."""
+    keys = [f"c{i}" for i in range(12)] if n_keys == 1 else interactions([f"c{i}" for i in range(6)], order=3)
+    encoder, X, y = TargetEncoder(columns=keys[-n_keys:], smooth=10.0), table(N, 9, 12), target("ten", N)
+    weights = np.arange(N) % 7 * weight
+    encoder.fit_transform(X[:5000], y[:5000], sample_weight=weights[:5000])
+    plan = encoder.plan(X, y, sample_weight=weights)
+    gc.collect()
+    assert measured(encoder, X, y, sample_weight=weights) <= plan.peak_bytes
+    assert plan.peak_bytes >= encoder.plan(X, y).peak_bytes
 
 
 def test_nor_do_hundreds_of_keys():
@@ -274,6 +288,10 @@ def test_nothing_is_encoded(monkeypatch):
         (TargetEncoder(cv=iter([])), {"rows": 3, "categories": {"a": 2}}, "splits of an iterator"),
         (TargetEncoder(cv=LeaveOneGroupOut()), {"rows": 3, "categories": {"a": 2}}, "groups"),
         (TargetEncoder(smooth=-1.0), {"rows": 3, "categories": {"a": 2}}, "must be"),
+        (TargetEncoder(columns=["a"]), {"rows": 3, "categories": {"a": 2, "b": 2}}, "names the column 'b', which"),
+        (TargetEncoder(columns=["a"], cv="t"), {"rows": 3, "categories": {"b": 2}}, "that are read: 't', 'a'"),
+        (TargetEncoder(columns=["a"]), {"rows": 3, "sample_weight": [1, 2, 3]}, "sample_weight beside X"),
+        (TargetEncoder(), {"X": [["a"], ["b"]], "sample_weight": [1]}, "inconsistent"),
     ],
     # The text of an iterator holds an address, another one in each process.
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,

@@ -168,7 +168,7 @@ def test_rows_of_many_classes_that_are_left_out_are_encoded_alone_if_their_encod
     X, y = make_rows(0, 300, 0, 5)
     choices = {"cv": LeaveOneOut(), "target_type": "multiclass"}
     expected = fit(X, y, **choices)[1].to_numpy()
-    monkeypatch.setattr(key_batches, "MOST_COUNTS", 5 * 5 * 40)
+    monkeypatch.setattr(columns, "MOST_NUMBERS", 5 * 5 * 40)
     assert_same_bits(fit(X, y, **choices)[1].to_numpy(), expected)
     # A cell has 5 sums, and 25 encodings.
     n_cells = [np.prod([X[name].nunique() + 1 for name in np.atleast_1d(key)]) for key in keys_of(X)]
@@ -225,7 +225,7 @@ def test_each_target_is_a_batch_of_all_keys_that_no_dict_names(sizes):
     assert sizes == [len(keys)] * 3
 
 
-LIMITS = [{"COUNTS_PER_ROW": 0, "FEW_COUNTS": 500}, {"COUNTS_PER_ROW": 2, "FEW_COUNTS": 0}, {"MOST_COUNTS": 500}]
+LIMITS = [{"NUMBERS_PER_ROW": 0, "FEW_NUMBERS": 500}, {"NUMBERS_PER_ROW": 2, "FEW_NUMBERS": 0}, {"MOST_NUMBERS": 500}]
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
@@ -235,7 +235,7 @@ def test_keys_of_too_many_sums_are_encoded_alone(sizes, monkeypatch, kind, limit
     y, told = make_target(kind, len(X))
     expected = fit(X, y, **told)[1].to_numpy()
     for name, value in limits.items():
-        monkeypatch.setattr(key_batches, name, value)
+        monkeypatch.setattr(columns, name, value)
     assert_same_bits(fit(X, y, **told)[1].to_numpy(), expected)
     # A cell of numbers of any magnitude has hundreds of digits.
     assert sizes[0] > sum(sizes[1:]) > 0 if kind == "binary" else sum(sizes[1:]) == 0
@@ -270,7 +270,7 @@ def test_other_schemes_and_targets(sizes, choices):
 @pytest.mark.parametrize("real", [False, True], ids=["classes", "reals"])
 @pytest.mark.parametrize("size", [1, 300, 70_000])
 def test_codes_of_any_width(monkeypatch, sizes, size, real):
-    monkeypatch.setattr(key_batches, "COUNTS_PER_ROW", 100)
+    monkeypatch.setattr(columns, "NUMBERS_PER_ROW", 100)
     random = np.random.default_rng(0)
     X = pd.DataFrame({f"c{i}": random.integers(0, size if i == 0 else 2, 70_100) for i in range(8)})
     y = random.integers(0, 2, len(X)) * (0.1 if real else 1)
@@ -330,4 +330,6 @@ def test_categories_do_not_keep_the_counts():
     X, y = make_rows(0, 300, 0.1, 2)
     for encoder in (fit(X, y)[0], TargetEncoder(columns=keys_of(X)).fit(X, y)):
         told = [key.tuples for key in encoder._model.keys if isinstance(key.tuples, LaterTuples)]
-        assert all(tuples._found is None or tuples._found.counts.nbytes == 0 for tuples in told)
+        kept = [tuples._found for tuples in told if tuples._found is not None]
+        # An array that keys have in common holds cells alone, too.
+        assert all((cells if cells.base is None else cells.base).dtype == np.uint32 for cells in kept)

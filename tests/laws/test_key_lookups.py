@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_encode import StatisticEncoder, TargetEncoder, load, transform_dataset
-from gpu_encode.fitting import key_lookups, model
+from gpu_encode.fitting import columns, key_lookups, model
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits
 from tests.strategies import examples
@@ -118,9 +118,9 @@ def test_a_hierarchy_and_given_categories_stand_beside_others(sizes):
 
 def test_tables_that_are_too_large_are_left_to_each_key(sizes, monkeypatch):
     encoder, X = fit(), make_rows(1, 300, spread=2)
-    monkeypatch.setattr(key_lookups, "NUMBERS_PER_ROW", 0)
+    monkeypatch.setattr(columns, "NUMBERS_PER_ROW", 0)
     for name, value in {"MOST_NUMBERS": 3000, "FEW_NUMBERS": 1000}.items():
-        monkeypatch.setattr(key_lookups, name, value)
+        monkeypatch.setattr(columns, name, value)
         assert_as_alone(pickle.loads(pickle.dumps(encoder)), X)
     assert len(KEYS) > sizes[0] > sizes[1] > 0
 

@@ -129,7 +129,7 @@ def test_rows_that_were_not_measured_are_refused():
 
 
 def test_threads_that_need_the_sums_at_once_all_get_them():
-    found = KeyCounts(np.arange(3, dtype=np.uint32), np.arange(20, dtype=np.int32).reshape(5, 4))
+    found = KeyCounts(np.arange(3, dtype=np.uint32), np.arange(20, dtype=np.int32).reshape(5, 4, 1))
     counts = NarrowCounts(found, 2)
     sums = counts.on_host
     assert sums.shape == (5, 2, 2, 1)

@@ -21,6 +21,7 @@ from gpu_encode import (
     interactions,
 )
 from gpu_encode.encoders import keys_in_turn
+from gpu_encode.fitting import fit
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_encoder
 from tests.laws.test_key_lookups import KEYS, TARGETS, make_rows
@@ -113,12 +114,12 @@ def test_the_encoder_itself_stays_as_it_was():
 def test_what_all_keys_share_is_read_once(monkeypatch):
     calls = []
 
-    def note(name):
-        original = getattr(keys_in_turn, name)
-        monkeypatch.setattr(keys_in_turn, name, lambda *given: (calls.append(name), original(*given))[1])
+    def note(module, name):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given: (calls.append(name), original(*given))[1])
 
-    for name in ("read_rows", "read_summed", "plan_keys"):
-        note(name)
+    for module, name in ((fit, "read_rows"), (fit, "read_summed"), (keys_in_turn, "plan_keys")):
+        note(module, name)
     tables = [*TargetEncoder(columns=KEYS, cv=KFold(3, random_state=None)).iter_fit_transform(X, Y, n_keys=3)]
     assert len(tables) == 9
     assert calls == ["read_rows", "read_summed", "plan_keys"]

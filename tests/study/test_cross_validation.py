@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold, TimeSeriesSplit
 
 from gpu_encode import (
     GroupKFold,
+    KFold,
     Prefixes,
     SpectralEncoder,
     TargetEncoder,
@@ -253,7 +254,17 @@ def test_lightgbm_stops_early():
         (TargetEncoder(), [X, X], {}, TypeError, "one table in memory"),
         (TargetEncoder(columns=["nowhere"]), X, {}, ValueError, "nowhere"),
         (TargetEncoder(columns=["shop"]), X, {"cv": 1}, ValueError, "n_splits"),
-        (TargetEncoder(columns=["shop"]), X, {"cv": "five"}, ValueError, "cv"),
+        (TargetEncoder(columns=["shop"]), X, {"cv": "five"}, TypeError, "Got 'five' instead. A scheme of"),
+        (
+            TargetEncoder(columns=["shop"]),
+            X,
+            {"cv": KFold(3)},
+            TypeError,
+            r"Got KFold\(n_splits=3\) instead. A scheme of",
+        ),
+        (TargetEncoder(columns=["shop"]), X, {"cv": {"shop": 3}}, TypeError, "Got {'shop': 3} instead"),
+        (TargetEncoder(columns=["shop"]), X, {"cv": np.arange(len(X)) % 3}, ValueError, "PredefinedSplit"),
+        (TargetEncoder(columns=["shop"]), X, {"cv": [([0], [1], [2])]}, ValueError, "list of pairs"),
         (TargetEncoder(columns=["shop"]), X, {"cv": [([0, 1, 2, 3], [3, 4])]}, ValueError, "row 3 both as a training"),
         (TargetEncoder(columns=["shop"]), X, {"cv": TheirGroupKFold(3)}, ValueError, "groups"),
     ],

@@ -1,7 +1,7 @@
 """Greedy choice of conjunctions: forward, in a seeded order or the best first, then once backward."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -54,6 +54,7 @@ class Search:
     scored: set[Key] = field(default_factory=set)
     sampled: set[Key] = field(default_factory=set)
     ended_early: bool = False
+    _bounds: tuple[State | None, dict[Key, float]] = field(default_factory=lambda: (None, {}), init=False)
 
     def is_enough(self, gain: Gain) -> bool:
         """Whether a gain is large enough for a key."""
@@ -70,7 +71,16 @@ class Search:
             return -math.inf
         if self.scorer.sampled_rows:
             self.sampled.add(key)
-        return self.scorer.most(state, key)
+        return self._bound(state, key)
+
+    def _bound(self, state: State, key: Key) -> float:
+        """Give the most that a key may add, from a sample; it is found once for each state."""
+        if self._bounds[0] is not state:
+            self._bounds = state, {}
+        found = self._bounds[1]
+        if key not in found:
+            found[key] = self.scorer.most(state, key)
+        return found[key]
 
     def measure(self, state: State, key: Key) -> Gain | None:
         """Measure what a key adds; None if its number of categories, or chance, shows that it adds nothing."""
@@ -100,15 +110,23 @@ class Search:
 
     def first(self, state: State, candidates: Sequence[Key]) -> State:
         """Add every key, in the given order, that adds enough to those before it."""
+        since = 0
         for number, key in enumerate(candidates):
             if self.is_full(state):
                 break
             if self.most(state, key) <= self.tol:
                 continue
-            self.scorer.foresee(state, islice(candidates, number, None))
-            gain = self.measure(state, key)
+            coming: Iterable[Key] = islice(candidates, number, None)
+            if self.scorer.sampled_rows:
+                # Most keys are ruled out by the sample.  A change of the model makes this work void, so it looks ahead
+                # over as many keys as it has tried since the last change.
+                near = islice(candidates, number, 2 * number - since + 1)
+                coming = (other for other in near if self._bound(state, other) > self.tol)
+            self.scorer.foresee(state, coming)
+            gain, before = self.measure(state, key), state
             if gain is not None:
                 state = self.take(state, key, gain)
+            since = since if state is before else number
         return state
 
     def once(self, state: State, candidates: Sequence[Key]) -> State:

@@ -338,9 +338,6 @@ class CategoryIndex:
         return key, indices[: len(mine)], indices[len(mine) :]
 
 
-NO_COUNTS = np.zeros((0, 1), np.int32)
-
-
 class LaterTuples(Tuples):
     """Combinations that are found when they are first needed, unless a pass over the rows has found them by then.
 
@@ -355,7 +352,8 @@ class LaterTuples(Tuples):
     def __init__(self, vocabularies: Sequence[Vocabulary], codes: "JointCodes") -> None:
         self._vocabularies = vocabularies
         self._codes: JointCodes | None = codes
-        self._found: KeyCounts | None = None
+        # The cells of the combinations, or what a GPU knows of them.
+        self._found: Any = None
         self._members = self._prefixes = None
 
     @property
@@ -366,7 +364,13 @@ class LaterTuples(Tuples):
     def __len__(self) -> int:
         """Number of combinations."""
         self._join()
-        return super().__len__() if self._found is None else len(self._found.cells)
+        return super().__len__() if self._found is None else len(self._cells)
+
+    @property
+    def _cells(self) -> Array:
+        """The cells of the combinations."""
+        found = self._found
+        return found if isinstance(found, np.ndarray) else found.cells
 
     def _join(self) -> None:
         """Take combinations from the codes, unless a pass has found them; they stay on a GPU if they lie there."""
@@ -376,14 +380,14 @@ class LaterTuples(Tuples):
     def tell(self, found: KeyCounts) -> None:
         """Take combinations that a pass has found, as sorted mixed-radix numbers of their values."""
         # The combinations are kept longer than the counts.  The codes of the rows are not needed any more.
-        self._found = KeyCounts(found.cells, NO_COUNTS) if isinstance(found, KeyCounts) else found
+        self._found = found.cells if isinstance(found, KeyCounts) else found
         self._codes = None
 
     @property
     def members(self) -> Codes:
         """Value numbers that make up each combination (combinations, columns), -1 for missing."""
         if self._members is None and self._found is not None:
-            self._members = split_cells(self._found.cells, self.sizes)
+            self._members = split_cells(self._cells, self.sizes)
         return super().members
 
     @property
@@ -497,17 +501,17 @@ class JointCodes(UnwrittenCodes):
         self, names: tuple[Any, ...], frame: Columns, ops: Ops, joined: dict[tuple[Any, ...], Joined] | None
     ) -> None:
         super().__init__(frame.n_rows)
-        self._given = names, frame, ops, {} if joined is None else joined
+        self._names, self._frame, self._ops, self._known = names, frame, ops, joined
 
     def column(self, name: Any) -> Codes:
         """Give the codes of a column of the key; -1 for a missing value."""
-        _, frame, ops, _ = self._given
-        return frame.keys(name, ops).codes
+        return self._frame.keys(name, self._ops).codes
 
     @cached_property
     def _joined(self) -> tuple[Codes, Tuples]:
-        names, frame, ops, joined = self._given
-        vocabularies = [frame.keys(name, ops).vocabulary for name in names]
+        names, ops = self._names, self._ops
+        vocabularies = [self._frame.keys(name, ops).vocabulary for name in names]
+        joined = {} if self._known is None else self._known
         return join_columns(names, [written(self.column(name)) for name in names], vocabularies, ops, joined)
 
     @property
