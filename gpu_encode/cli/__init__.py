@@ -16,8 +16,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from gpu_encode.cli.arguments import parse
-from gpu_encode.cli.messages import UsageError, one_line, say
+from gpu_encode.cli.messages import UsageError, say
 from gpu_encode.words.errors.resources import FULL, DiskFullError
+from gpu_encode.words.terminal import one_line, printable_lines
 
 __all__ = ["main"]
 
@@ -74,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILURE
     except Exception as error:  # for every error the user gets one line, unless --debug asks for more
         if debug:
-            traceback.print_exc()
+            sys.stderr.write(printable_lines(traceback.format_exc()))
         say(f"error: {explain(error, debug=debug)}")
         say_notes(error)
         return MISTAKE if isinstance(error, MISTAKES) else FAILURE
@@ -113,7 +114,7 @@ def warnings_as_lines(*, everything: bool) -> Iterator[None]:
     """Show the library's own warnings as lines of the command, and warnings of others only when debugging."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        say(f"warning: {' '.join(str(message).split())}")
+        say(f"warning: {one_line(message)}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("default" if everything else "ignore")

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gpu_encode
-from gpu_encode.cli.messages import one_line
 from gpu_encode.seam import compilation
 from gpu_encode.seam.devices import has_gpu, simulated
+from gpu_encode.words.terminal import one_line, printable
 
 # For each package, the distributions that provide it.
 PACKAGES = {
@@ -257,12 +257,12 @@ def show(report: Mapping[str, Any]) -> None:
         table.add_row(name, version or "[dim]not installed[/dim]")
     table.add_section()
     for name, state in report["works"].items():
-        table.add_row(name, f"[green]{state}[/green]" if state == "yes" else escape(state))
-    table.add_row("kernels", escape(report["kernels"]))
+        table.add_row(name, f"[green]{state}[/green]" if state == "yes" else escape(printable(state)))
+    table.add_row("kernels", escape(printable(report["kernels"])))
     console.print(table)
     for problem in report["problems"]:
-        console.print(f"[red]problem:[/red] {escape(problem)}", soft_wrap=True)
+        console.print(f"[red]problem:[/red] {escape(printable(problem))}", soft_wrap=True)
     for advice in report["worth_installing"]:
-        console.print(f"[yellow]worth installing:[/yellow] {escape(advice)}", soft_wrap=True)
+        console.print(f"[yellow]worth installing:[/yellow] {escape(printable(advice))}", soft_wrap=True)
     if not report["problems"] and not report["worth_installing"]:
         console.print("Nothing is missing for what this machine has.")

@@ -12,6 +12,7 @@ from rich.table import Table
 import gpu_encode
 from gpu_encode.cli.fit_transform import source_of
 from gpu_encode.cli.transform import load
+from gpu_encode.words.terminal import printable
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,6 +32,6 @@ def run(options: argparse.Namespace) -> int:
     for row in rows:
         shares = (f"{row[name]:.2%}" for name in ("unknown", "missing"))
         indices = (f"{row[name]:.4f}" for name in ("psi", "psi_by_chance"))
-        table.add_row(escape(str(row["key"])), f"{row['rows']:,}", *shares, *indices)
+        table.add_row(escape(printable(row["key"])), f"{row['rows']:,}", *shares, *indices)
     Console(highlight=False).print(table)
     return 0

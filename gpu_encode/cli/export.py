@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from gpu_encode.cli.arguments import EXPORT
-from gpu_encode.cli.messages import one_line, refuse
+from gpu_encode.cli.messages import refuse
+from gpu_encode.words.terminal import one_line
 
 # Parameters of the exports as they appear in error messages, and their names on the command line.
 OPTIONS = {

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import gpu_encode
-from gpu_encode.cli.messages import close_match, one_line, refuse
+from gpu_encode.cli.messages import close_match, refuse
+from gpu_encode.words.terminal import one_line
 
 # The classes that an expression may call, with their kinds: all public schemes, smoothings and hierarchies.
 CALLED = {

@@ -17,8 +17,11 @@ from sklearn.base import clone
 from gpu_encode.cli.columns import find_column, key_name
 from gpu_encode.cli.transform import load
 from gpu_encode.encoders.base import names_at_fit
+from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
 from gpu_encode.fitting.model import counts_of, target_parts
+from gpu_encode.methods.cluster.encoder import ClusterEncoder
 from gpu_encode.schemes.ages import text_of_span
+from gpu_encode.words.terminal import printable
 
 # Number of classes, and of columns of encodings, that fit on a terminal.
 MOST_SHOWN = 5
@@ -106,6 +109,9 @@ def keys_of(encoder: Any) -> list[Any]:
 def encoding_names(encoder: Any, number: int) -> list[str]:
     """Describe each encoding of a category: its target, class, statistic and fold, if it has them."""
     model = encoder._model
+    if isinstance(encoder, ClusterEncoder):
+        width = encoder._model.learned.tables()[number].shape[1]
+        return ["encoding"] if width == 1 else [f"encoding_cluster{cluster}" for cluster in range(width)]
     n_views = model.statistics[0][0].n_views
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
     statistic = model.rules[number].statistic
@@ -121,6 +127,9 @@ def encoding_names(encoder: Any, number: int) -> list[str]:
 def weights(encoder: Any, number: int) -> Any:
     """Return the summed weight (without weights, the number of rows) of each category of one column."""
     key, weight = encoder._model.keys[number], counts_of(encoder._model.statistics[number][0])
+    if isinstance(encoder, OneHotEncoder):
+        # It lists the categories that have rows.
+        return weight[encoder._columns.by_key[number].rows]
     return np.append(weight[: key.n_categories], weight[-1:] if key.has_missing else [])
 
 
@@ -199,14 +208,14 @@ def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
     facts = Table(show_header=False)
     for name in ("encoder", "target_type", "classes", "target_mean"):
         if report[name] is not None:
-            facts.add_row(name.replace("_", " "), shorten(report[name]))
+            facts.add_row(name.replace("_", " "), escape(printable(shorten(report[name]))))
     facts.add_section()
     for name, value in parameters.items():
-        facts.add_row(name, escape(value))
+        facts.add_row(name, escape(printable(value)))
     console.print(facts)
     for one in report["columns"]:
         if one["categories"] is None:
-            console.print(f"\n{escape(one['name'])}: its values are hashed, and no categories are kept")
+            console.print(f"\n{escape(printable(one['name']))}: its values are hashed, and no categories are kept")
             continue
         title = f"{one['name']}: {one['categories']:,} categories"
         if len(one["top"]) < one["categories"]:
@@ -214,13 +223,13 @@ def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
         shown = one["encodings"][:MOST_SHOWN]
         if len(shown) < len(one["encodings"]):
             title += f"; {len(shown)} of {len(one['encodings'])} columns of encodings (--json has all)"
-        console.print(f"\n{escape(title)}")
+        console.print(f"\n{escape(printable(title))}")
         table = Table()
         table.add_column("category", overflow="fold")
         table.add_column("weight", justify="right")
         for name in shown:
-            table.add_column(name, justify="right")
+            table.add_column(escape(printable(name)), justify="right")
         for row in one["top"]:
-            numbers = map(text_of, row["encodings"][: len(shown)])
-            table.add_row(escape(text_of(row["category"])), f"{row['weight']:,.6g}", *numbers)
+            numbers = (escape(printable(text_of(one))) for one in row["encodings"][: len(shown)])
+            table.add_row(escape(printable(text_of(row["category"]))), f"{row['weight']:,.6g}", *numbers)
         console.print(table)

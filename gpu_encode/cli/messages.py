@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterable
 from typing import NoReturn
 
+from gpu_encode.words.terminal import printable
+
 
 class UsageError(Exception):
     """A mistake of the user: it is shown as one line, without a traceback.
@@ -18,7 +20,7 @@ class UsageError(Exception):
 
 def refuse(message: str) -> NoReturn:
     """Raise `UsageError`, and hide the error that led to it."""
-    raise UsageError(message) from None
+    raise UsageError(printable(message)) from None
 
 
 def close_match(word: str, known: Iterable[str]) -> str:
@@ -36,22 +38,9 @@ def close_match(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
 
 
-def one_line(error: BaseException) -> str:
-    r"""Return the message of `error` on one line.
-
-    Examples
-    --------
-    >>> one_line(ValueError("first\n  second"))
-    'first second'
-    """
-    # str() of a KeyError quotes its message a second time.
-    message = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return " ".join(str(message).split()) or type(error).__name__
-
-
 def say(message: str) -> None:
     """Write one line to stderr, after the name of the command."""
-    sys.stderr.write(f"gpu-encode: {message}\n")
+    sys.stderr.write(f"gpu-encode: {printable(message)}\n")
 
 
 def on_terminal() -> bool | None:

@@ -39,6 +39,7 @@ from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.tables.frames.labels import as_numpy
 from gpu_encode.words.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
 from gpu_encode.words.errors.parameters import KnownKeywords
+from gpu_encode.words.terminal import printable_lines
 
 if TYPE_CHECKING:
     from gpu_encode.encoders.row_encoder import RowEncoder
@@ -145,7 +146,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     def _html_repr(self) -> str:
         """Show scikit-learn's diagram and, after fit, a summary of the model."""
-        diagram: str = estimator_html_repr(self)
+        diagram = printable_lines(estimator_html_repr(self))
         if not hasattr(self, "_model"):
             return diagram
         # Few processes show anything, so this is loaded late.
@@ -452,7 +453,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
             for view in range(table.values.shape[1])
         ]
         if model.rules[0].drop is None:
-            return [as_numpy(column) for column in model.with_values(encodings)]
+            # Orders that are not averaged repeat columns of rows, and no encodings of categories.
+            return [as_numpy(column) for column in replace(model, permutations=1).with_values(encodings)]
         kept = np.repeat(kept_outputs(model), model.statistics[0][0].n_views)
         return [values for values, has_column in zip(encodings, kept, strict=True) if has_column]
 
@@ -945,3 +947,16 @@ def output_names(frame: Frame | Pieces, model: Model) -> list[str]:
     """Give the names at fit; if fit saw none, and the table has all columns in the order at fit, the table's names."""
     has_all = model.feature_names is None and frame.n_columns == model.n_features
     return (frame.names if has_all else None) or names_at_fit(model)
+
+
+def check_encoder(encoder: object) -> None:
+    """Refuse an object that is no encoder of this library, such as a file name or a class."""
+    if isinstance(encoder, Encoder):
+        return
+    hint = " A saved one is read by gpu_encode.load(path)."
+    if isinstance(encoder, type):
+        hint = f" Write {encoder.__name__}()."
+    elif isinstance(encoder, (str, PathLike)):
+        hint = f" Load a saved one, gpu_encode.load({str(encoder)!r})."
+    kind = type(encoder).__name__
+    raise TypeError(f"encoder must be an encoder of gpu_encode, such as TargetEncoder(). Got a {kind} instead.{hint}")

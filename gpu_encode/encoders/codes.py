@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gpu_encode.seam.ops import Ops, put
 from gpu_encode.sums.targets import Target, as_doubles
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import no_ages
+from gpu_encode.words.errors.values import in_one_line
 
 # The code of a value that fit did not see.  A missing value has this code, too, if no row of fit lacks a value.
 UNSEEN = -1
@@ -86,6 +87,17 @@ class Learned:
     def to_fields(self) -> dict[str, Any]:
         """Give the fields by their names, for a file."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def of_fields(cls, given: dict[str, Any]) -> Self:
+        """Make what a file holds; raise ValueError for other fields, or for values of other types."""
+        types = get_type_hints(cls)
+        if types.keys() != given.keys():
+            raise ValueError(f"what was learned has the fields {sorted(given)}, not {sorted(types)}")
+        for name, value in given.items():
+            if not is_of(value, types[name]):
+                raise ValueError(f"the field {name!r} of what was learned holds {in_one_line(value)}")
+        return cls(**given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,16 +227,28 @@ class CodesEncoder(Encoder):
 
     def _rebuild(self, model: Model, fields_of_learned: dict[str, Any]) -> None:
         """Set the fitted attributes from the contents of a file; raise ValueError if these do not fit together."""
-        wanted = {field.name for field in fields(self._learned)}
-        if wanted != fields_of_learned.keys():
-            raise ValueError(f"what was learned has the fields {sorted(fields_of_learned)}, not {sorted(wanted)}")
-        fitted = self._with_learned(model, self._learned(**fields_of_learned))
+        fitted = self._with_learned(model, self._learned.of_fields(fields_of_learned))
         self._check_model(fitted)
         self._publish(fitted)
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         assert isinstance(model, CodesModel)
         return model.learned.names(model.selection.names(names))
+
+
+def is_of(value: Any, type_: Any) -> bool:
+    """Tell whether a value has the type of a field: numbers, text, arrays of numbers, and lists of these."""
+    kind: Any = get_origin(type_) or type_
+    if kind is Any:
+        return True
+    if kind is list:
+        return isinstance(value, list) and all(is_of(one, get_args(type_)[0]) for one in value)
+    if kind is np.ndarray:
+        return isinstance(value, np.ndarray) and value.dtype.kind in "if"
+    if kind in (int, float):
+        plain = (int, np.integer) if kind is int else (int, float, np.integer, np.floating)
+        return isinstance(value, plain) and not isinstance(value, bool)
+    return isinstance(value, kind)
 
 
 def read_codes(context: FitContext) -> CodedRows:

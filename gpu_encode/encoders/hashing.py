@@ -14,6 +14,7 @@ from gpu_encode.fitting.columns import ColumnMap, locate_columns
 from gpu_encode.fitting.fit import FitContext, sum_rows
 from gpu_encode.fitting.model import Model, refuse_missing
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.tasks import make_room
 from gpu_encode.formulas.hashes import Hashes
 from gpu_encode.seam.ops import Ops, tiles
 from gpu_encode.tables.categories.canonical_bytes import spell_categories
@@ -153,7 +154,7 @@ class HashedModel(Model):
         assert isinstance(statistic, Hashes)
         apart = statistic.n_components if statistic.per_column else 0
         width = statistic.n_components * (len(keyed) if apart else 1)
-        matrix = ops.empty((n_rows, width), self.dtype, "F")
+        matrix = make_room(ops, n_rows, width, self.dtype, self.targets)
         matrix[...] = 0.0
         for number, ((key, codes), rule) in enumerate(zip(keyed, self.rules, strict=True)):
             components, amounts = hashed(spell_categories(key), statistic)

@@ -1,6 +1,5 @@
 """A fitted encoder in a notebook: its scheme, its keys, and how far smoothing moved their encodings."""
 
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from gpu_encode.encoders.key_summary import KeySummary
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.smoothing import Smoothing
+from gpu_encode.words.terminal import in_html
 
 # The most keys that are shown, and the most categories of each key.
 MOST_KEYS, MOST_MOVES = 20, 20
@@ -31,7 +31,7 @@ def describe(model: Model, facts: dict[str, Any]) -> str:
         else count_categories(model.keys[number])
         for number in shown
     ]
-    told = "; ".join(f"{name} {escape(write(value))}" for name, value in facts.items() if value is not None)
+    told = "; ".join(f"{name} {in_html(write(value))}" for name, value in facts.items() if value is not None)
     rest = len(model.keys) - len(keys)
     return "\n".join(
         [
@@ -54,7 +54,7 @@ def describe_means(summary: KeySummary) -> str:
         cells("td", [shorten(category), *(write(float(column[row])) for column in columns)])
         for row, category in zip(order, summary.categories(order), strict=True)
     ]
-    head = f"{escape(summary.name)}: {len(summary.weights):,} categories, prior {write(summary.prior)}"
+    head = f"{in_html(summary.name)}: {len(summary.weights):,} categories, prior {write(summary.prior)}"
     heads = cells("th", ["largest moves", "rows", "mean", "encoding", "moved by"])
     return f"<details><summary>{head}</summary><table>{heads}{''.join(lines)}</table></details>"
 
@@ -63,12 +63,12 @@ def count_categories(key: Any) -> str:
     """Write the name of a key and its number of categories."""
     number = key.n_categories + key.has_missing
     told = f"{number:,} categories" if number else "no categories are kept"
-    return f"<div>{escape(str(key.entry.name))}: {told}</div>"
+    return f"<div>{in_html(key.entry.name)}: {told}</div>"
 
 
 def cells(kind: str, texts: list[str]) -> str:
     """Write a row of a table; `kind` is the HTML tag of its cells."""
-    return f"<tr>{''.join(f'<{kind}>{escape(text)}</{kind}>' for text in texts)}</tr>"
+    return f"<tr>{''.join(f'<{kind}>{in_html(text)}</{kind}>' for text in texts)}</tr>"
 
 
 def shorten(category: Any) -> str:

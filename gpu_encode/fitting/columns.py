@@ -1,5 +1,6 @@
 """Columns of X by their use: encoded alone or jointly, passed through, or read by schemes; and their positions."""
 
+import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,8 @@ FEWEST_ON = {"cpu": FEWEST_TOGETHER, "cuda": 3}
 # each row, for few rows, and for any rows.  Looking through more numbers takes longer than numbering the rows of the
 # key.  A thread holds the table of one key, and its encodings, which are at most as many numbers.
 NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
+# Keys that `interactions` lists.
+MOST_KEYS = 1_000_000
 
 
 def interactions(names: Iterable[Name], order: int = 2) -> list[Name | tuple[Name, ...]]:
@@ -84,6 +87,11 @@ def interactions(names: Iterable[Name], order: int = 2) -> list[Name | tuple[Nam
         raise ValueError(f"interactions needs a list of column names. Got the text {names!r}.")
     listed = list(names)
     check_count("interactions", "order", order, low=1)
+    if (n_keys := sum(math.comb(len(listed), size) for size in range(1, min(order, len(listed)) + 1))) > MOST_KEYS:
+        raise ValueError(
+            f"interactions of up to {order} of {len(listed)} columns are {n_keys:,} keys, more than {MOST_KEYS:,}. "
+            "Lower order, or name fewer columns; choose_interactions(order=, forward='once', top=) finds the best."
+        )
     return [*listed, *(group for size in range(2, order + 1) for group in combinations(listed, size))]
 
 

@@ -66,7 +66,7 @@ from gpu_encode.fitting.tasks import (
     to_columns,
 )
 from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums, check_weights
-from gpu_encode.schemes import Ordered, Scheme, Splits
+from gpu_encode.schemes import Scheme, Splits
 from gpu_encode.schemes.plans import (
     FoldPlan,
     OrderedPlan,
@@ -616,7 +616,6 @@ def sum_pairs(context: FitContext, most: float = np.inf) -> list[PairSums]:
 def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]], most_pairs: float = np.inf) -> Model:
     """Make the model that the encoder keeps."""
     parameters, frame, ops = context.parameters, context.rows.frame, context.rows.ops
-    scheme = parameters.scheme
     return Model(
         context.selection,
         frame.n_columns,
@@ -627,6 +626,6 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]], most
         context.rules,
         parameters.indicators,
         parameters.dtype,
-        scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1,
+        parameters.scheme.n_repeats,
         sum_pairs(context, most_pairs) if context.selection.pairs and most_pairs else [],
     )

@@ -24,6 +24,7 @@ from gpu_encode.tables.categories.keys import KeySpec
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import check_count, no_ages
 from gpu_encode.words.sizes import amount, read_size
+from gpu_encode.words.terminal import printable
 
 # All numbers below are upper bounds, for compiled kernels and GPUs; tests/encoders/test_memory_plan.py compares them
 # with the memory of calls.
@@ -46,6 +47,8 @@ DIGIT, OCCURRENCE = 8, 96
 # The most bytes of the tables of a thread that encodes keys together: each number of a table has a sum and an encoding
 # of 8 bytes, and one byte that tells whether any row has the sum.
 TOGETHER = (8 + 8 + 1) * MOST_NUMBERS
+# Rows or categories, and classes, that a plan may be asked for.
+MOST_ROWS, MOST_CLASSES = 1 << 62, 1 << 20
 # Numbers that need as many digits as those of most targets.
 LIKELY_NUMBERS = (0.1, -1e6 / 3.0)
 
@@ -190,7 +193,7 @@ class MemoryPlan:
             (f"free ({self.device})", amount(self.free_bytes)),
             ("fits", self._advice()),
         ]
-        return "\n".join(f"{name:<18}{said}" for name, said in lines)
+        return "\n".join(f"{name:<18}{printable(said)}" for name, said in lines)
 
     def _advice(self) -> str:
         """Say whether the call fits, and what to do if it does not."""
@@ -277,9 +280,9 @@ def check_given(given: Asked) -> None:
         raise ValueError(f"categories must be a dict of names and numbers of values. Got {categories!r} instead.")
     for name, count in {"rows": rows, "classes": classes}.items():
         if count is not None:
-            check_count("plan", name, count, low=1)
+            check_count("plan", name, count, low=1, high=MOST_CLASSES if name == "classes" else MOST_ROWS)
     for column, count in (categories or {}).items():
-        check_count("plan", f"categories[{column!r}]", count, low=1)
+        check_count("plan", f"categories[{column!r}]", count, low=1, high=MOST_ROWS)
 
 
 def made_target(parameters: Parameters, n_rows: int, classes: int | None) -> Any:
@@ -396,9 +399,7 @@ class Call(NamedTuple):
 
     def n_columns(self, scheme: Scheme, folds: int) -> int:
         """Columns for each output: one, or one for each fold or order that has a column of its own."""
-        if getattr(scheme, "blow_up", False):
-            return folds
-        return scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1
+        return folds if getattr(scheme, "blow_up", False) else scheme.n_repeats
 
     def n_folds(self, scheme: Scheme) -> int:
         """Largest number of folds of a scheme; 1 if rows have no folds."""

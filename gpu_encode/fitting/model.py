@@ -1,5 +1,6 @@
 """The model of a fitted encoder: categories and exact sums, but no rows; its encodings and the names of its columns."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from gpu_encode.fitting.tasks import (
     missing_rows,
 )
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, SeenSums
+from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.distributions import Distribution
@@ -49,6 +51,10 @@ SAMPLE = 1 << 10
 PIECE = 1 << 20
 # float32 holds every whole number up to this one.
 MOST_INDICES = 1 << 24
+# Bytes that are needed to compute one encoding: a few arrays of float64.
+TEMPORARIES = 40
+# Tables of fewer categories, repeated for each order, are computed without asking the system what is free.
+FEW_CATEGORIES = 1 << 10
 # Unseen rows by key.  A call over files counts them, so that it warns once at its end, and not for each chunk.
 _COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
@@ -195,6 +201,8 @@ class Model:
         if on_host and entry in tables:
             return tables[entry]
         key, rule = self.keys[entry], self.rules[entry]
+        if on_host and key.n_categories * self.permutations > FEW_CATEGORIES:
+            devices.check_free(self.table_bytes(entry), f"The encodings of all categories of {key.entry.name!r}")
         made = [
             SeenSums(sums.to_device(ops), None, rule.of_target(number), ops).table(key)
             for number, sums in enumerate(self.statistics[entry])
@@ -202,6 +210,16 @@ class Model:
         if on_host:
             tables[entry] = made
         return made
+
+    def table_bytes(self, entry: int) -> int:
+        """Estimate the memory that it takes to compute the encodings of every category of an entry."""
+        rule = self.rules[entry]
+        return sum(
+            (TEMPORARIES + 8 * self.permutations)
+            * math.prod(sums.accumulators.shape[:2])
+            * rule.of_target(number).statistic.n_outputs(sums.accumulators.shape[2])
+            for number, sums in enumerate(self.statistics[entry])
+        )
 
     def lookups(self, ops: Ops) -> list[LookupTable]:
         """Give the look-up table of each entry, on a backend's device; they are computed once for each device."""

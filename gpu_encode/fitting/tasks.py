@@ -228,8 +228,11 @@ def warn_of_lost(lost: Any, dtype: Any) -> None:
 
 def make_room(ops: Ops, n_rows: int, n_columns: int, dtype: str, infos: Sequence[Any]) -> Array:
     """Make the matrix for the encodings of rows; raise MemoryError if there is no room, with a hint about classes."""
+    n_bytes = n_rows * n_columns * np.dtype(dtype).itemsize
     if (n_classes := most_classes(infos)) > MANY_CLASSES:
-        check_room(ops, n_classes, n_rows * n_columns * np.dtype(dtype).itemsize)
+        check_room(ops, n_classes, n_bytes)
+    if n_bytes > devices.LARGE and device_of(ops) == "cpu":
+        devices.check_free(n_bytes, f"The encodings of {n_rows:,} rows in {n_columns:,} columns")
     return ops.empty((n_rows, n_columns), dtype, "F")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from cpu_fallback.exact import Floats
 from gpu_encode.formulas.statistic import Context, Statistic
 from gpu_encode.sums.moments import Moments, Needs
-from gpu_encode.words.errors.parameters import check_count, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, check_count, check_option
 
 LARGEST_SEED = (1 << 32) - 1
 
@@ -34,7 +34,7 @@ class Hashes(Statistic):
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
         owner = "HashingEncoder"
-        check_count(owner, "n_components", self.n_components, low=1)
+        check_count(owner, "n_components", self.n_components, low=1, high=MOST_COLUMNS)
         check_option(owner, "alternate_sign", self.alternate_sign, (True, False))
         check_option(owner, "per_column", self.per_column, (True, False))
         check_count(owner, "seed", self.seed, low=0, high=LARGEST_SEED)

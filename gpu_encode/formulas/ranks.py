@@ -11,7 +11,7 @@ from cpu_fallback.row_numbers import Permutation, key_of, ranks_of
 from gpu_encode.formulas.infrequent import check_rule, find_infrequent
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.sums.moments import Moments, Needs
-from gpu_encode.words.errors.parameters import bad_option, check_count, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, bad_option, check_count, check_option
 
 if TYPE_CHECKING:
     from gpu_encode.seam.ops import Ops
@@ -71,7 +71,7 @@ class Ranks(Statistic):
         owner = "OrdinalEncoder"
         check_option(owner, "order", self.order, ORDERS)
         check_dtype(self.dtype)
-        check_count(owner, "n_draws", self.n_draws, low=1)
+        check_count(owner, "n_draws", self.n_draws, low=1, high=MOST_COLUMNS)
         if self.n_draws > 1 and self.order != "random":
             raise ValueError(
                 f"order={self.order!r} gives the same codes in each of n_draws={self.n_draws} draws. Choose "

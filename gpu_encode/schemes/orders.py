@@ -24,7 +24,7 @@ from gpu_encode.schemes.plans import (
 )
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.annotations import Column, Seed
-from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_number, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, bad_parameter, check_count, check_number, check_option
 
 # An "auto" block has one more row for every ROWS_OF_BLOCK rows of the table, but at most MOST_IN_BLOCK.
 ROWS_OF_BLOCK, MOST_IN_BLOCK = 1000, 256
@@ -137,6 +137,11 @@ class Ordered(Scheme):
     window: float | timedelta | np.timedelta64 | str | None = None
 
     @property
+    def n_repeats(self) -> int:  # type: ignore[override]
+        """Number of columns that repeat each output: one for each order that is not averaged."""
+        return 1 if self.average else int(self.n_permutations)
+
+    @property
     def by_age(self) -> bool:
         """Whether rows count by their age, for new rows too."""
         return self.half_life is not None or self.window is not None
@@ -148,7 +153,7 @@ class Ordered(Scheme):
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
-        check_count("Ordered", "n_permutations", self.n_permutations, low=1)
+        check_count("Ordered", "n_permutations", self.n_permutations, low=1, high=MOST_COLUMNS)
         check_option("Ordered", "average", self.average, (True, False))
         check_option("Ordered", "shuffle", self.shuffle, (True, False))
         check_random_state(self.random_state)

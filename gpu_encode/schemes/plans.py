@@ -18,7 +18,7 @@ from gpu_encode.tables.categories.hashes import hash_categories
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces
-from gpu_encode.words.errors.parameters import KnownKeywords, check_n_splits
+from gpu_encode.words.errors.parameters import MOST_FOLDS, KnownKeywords, check_n_splits, too_many_folds
 
 PURPOSES = {
     "KFold": 1,
@@ -36,6 +36,9 @@ class Scheme(KnownKeywords, BaseEstimator):
 
     # Values for encoders that were saved before a parameter was added.
     parameters_before: Mapping[str, Any] = MappingProxyType({})
+
+    # Number of columns that repeat each output: one for each order that is not averaged.
+    n_repeats = 1
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**self.parameters_before, **state})
@@ -315,16 +318,10 @@ class OrderedPlan:
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
 
 
-# The visibility matrix has a row and a column for each fold, and sums are kept for each category and fold.
-MOST_FOLDS = 10_000
-
-
 def all_but_own(folds: FoldPattern | FoldRule, n_folds: int, blow_up: bool = False) -> FoldPlan:
     """Make a k-fold plan: a row sees every fold but its own."""
     if n_folds > MOST_FOLDS:
-        raise ValueError(
-            f"There are {n_folds} folds, but at most {MOST_FOLDS} can be kept apart. Take fewer folds, or LeaveOneOut."
-        )
+        raise too_many_folds(n_folds)
     visibility = 1 - np.eye(n_folds, dtype=np.int64)
     new_rows = visibility if blow_up else np.ones((1, n_folds), np.int64)
     pattern, rule = (folds, None) if isinstance(folds, FoldPattern) else (None, folds)

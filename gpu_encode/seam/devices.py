@@ -28,6 +28,8 @@ LIBRARIES = ("cupy", "numba_cuda")
 BACKEND = "gpu_encode.cuda"
 # The memory, in bytes, that is assumed if the system does not tell it.
 UNKNOWN_MEMORY = 4 << 30
+# Arrays of fewer bytes are allocated without asking the system what is free.
+LARGE = 1 << 30
 # The files with the memory limit of this process's group and with its usage, and the line with memory of cached files.
 GROUP = Path("/sys/fs/cgroup")
 LIMITS = (
@@ -193,6 +195,15 @@ def available_bytes() -> int:
             free = int((GROUP / limit).read_text()) - int((GROUP / held).read_text())
             limits.append(free + read_counts((GROUP / held).with_name("memory.stat")).get(of_files, 0))
     return max(0, min(limits))
+
+
+def check_free(n_bytes: int, what: str) -> None:
+    """Raise MemoryError for a large array that the host has no room for; the system would grant it, and kill later."""
+    if n_bytes > LARGE and n_bytes > (free := available_bytes()):
+        raise MemoryError(
+            f"{what} would take {n_bytes / 2**30:,.1f} GiB, and {free / 2**30:,.1f} GiB of memory are free. "
+            "Encode fewer rows or columns at a time."
+        )
 
 
 def read_counts(path: Path) -> dict[str, int]:

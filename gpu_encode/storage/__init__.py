@@ -5,6 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from gpu_encode.storage import archive, encoders
+from gpu_encode.words.terminal import one_line, printable
+
+# Errors of Python whose messages say nothing of a file.
+INTERNAL = (LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, RuntimeError, MemoryError)
 
 
 def save(encoder: Any, path: "str | PathLike[str]") -> None:
@@ -81,7 +85,10 @@ def load(path: "str | PathLike[str]") -> Any:
             encoder = encoders.rebuild(reader)
             reader.check_all_used()
         except archive.UnreadableError as reason:
-            raise ValueError(f"{path} {reason}") from None
+            raise ValueError(f"{printable(path)} {reason}") from None
         except Exception as reason:  # the errors of a damaged file's many readers have no common type
-            raise ValueError(f"{path} is damaged: {archive.one_line(reason)}. Save the encoder again.") from reason
+            said = one_line(reason).rstrip(".")
+            if isinstance(reason, INTERNAL):
+                said = f"its parts do not fit together ({type(reason).__name__}: {said})"
+            raise ValueError(f"{printable(path)} is damaged: {said}. Save the encoder again.") from reason
     return encoder

@@ -5,6 +5,7 @@ needs are counted; they may be eight times the file's size.
 """
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -39,6 +40,10 @@ LISTED_LEAST = 1 << 17
 DICT_BYTES, LIST_BYTES, TEXT_BYTES, NUMBER_BYTES, ELEMENT_BYTES = 240, 150, 56, 32, 8
 # Bytes that zipfile needs for a member of the archive.
 MEMBER_BYTES = 1_000
+# Arrow writes each buffer at a multiple of so many bytes, and kernels rely on it.
+ALIGNMENT = 8
+# What the system says of files in folders that may not be changed.
+FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 # Fields of Arrow's messages and record batches, by their numbers in its FlatBuffers.
 _HEADER, _COMPRESSION = 2, 3
 
@@ -48,17 +53,32 @@ class UnreadableError(Exception):
 
 
 @contextlib.contextmanager
-def explain_full_disk(path: Path) -> Iterator[None]:
-    """Add to an error about a full disk the file that was being written, unless the error names it already."""
+def explain_unwritten(path: Path) -> Iterator[None]:
+    """Name the file that was being written in an error about a full disk, or about a folder that nothing may change."""
     try:
         yield
     except OSError as error:
-        if isinstance(error, DiskFullError) or error.errno not in FULL:
+        if isinstance(error, DiskFullError):
             raise
-        explained = _disk_is_full(path, error.errno)
+        if error.errno in FULL:
+            explained: OSError = _disk_is_full(path, error.errno)
+        elif error.errno in FORBIDDEN and is_of_ours(error.filename, path):
+            reason = f"{os.strerror(error.errno)}, so that nothing was written. Write elsewhere"
+            explained = OSError(error.errno, reason, str(path))
+        else:
+            raise
         for note in getattr(error, "__notes__", []):
             explained.add_note(note)
         raise explained from error
+
+
+def is_of_ours(filename: Any, path: Path) -> bool:
+    """Tell whether an error names no file, the file to write, a folder above it, or a hidden file of ours beside it."""
+    if filename is None:
+        return True
+    failed, target = Path(os.path.realpath(os.fsdecode(filename))), Path(os.path.realpath(path))
+    hidden = failed.is_relative_to(target.parent) and failed.relative_to(target.parent).parts[:1]
+    return failed in (target, *target.parents) or bool(hidden and hidden[0].startswith("."))
 
 
 def _disk_is_full(path: Path, number: int | None) -> DiskFullError:
@@ -82,13 +102,14 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         raise FileNotFoundError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to.")
     temporary = target.with_name(f".partial-{secrets.token_hex(4)}-{target.name[-80:]}")
     try:
-        with explain_full_disk(Path(path)), temporary.open("xb") as file:
+        with explain_unwritten(Path(path)), temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o777)
-        temporary.replace(target)
+        with explain_unwritten(Path(path)):
+            if target.exists():
+                temporary.chmod(target.stat().st_mode & 0o777)
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(target.parent)
@@ -268,10 +289,13 @@ class Reader:
             if stream.schema.names != [_COLUMN] or stream.schema.field(0).type not in allowed:
                 raise ValueError(f"{name} holds {stream.schema.to_string()!r}, not {' or '.join(map(str, allowed))}")
             array = stream.read_next_batch().column(0)
-        # Some types of Arrow arrays, such as run-length encoded ones, would take more memory than space in the file.
+        # Arrow reads past the end of buffers that are too short for the length that a file claims: nothing is asked of
+        # an array before this.
+        array.validate(full=True)
+        if any(buffer.address % ALIGNMENT for buffer in array.buffers() if buffer is not None):
+            raise ValueError(f"a buffer of {name} does not begin at a multiple of {ALIGNMENT} bytes")
         if array.nbytes > self._sizes[name]:
             raise ValueError(f"{name} unfolds to more than it takes in the file")
-        array.validate(full=True)
         if array.null_count:
             raise ValueError(f"{name} holds nulls")
         return array
@@ -348,8 +372,3 @@ def json_bytes(content: bytes) -> int:
 def refuse_constant(name: str) -> None:
     """Raise ValueError for the words NaN and Infinity, which are not JSON."""
     raise ValueError(f"{DOCUMENT} holds {name}")
-
-
-def one_line(error: BaseException) -> str:
-    """Give the message of an error without line breaks and full stop."""
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

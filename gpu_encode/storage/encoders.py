@@ -1,6 +1,5 @@
 """A fitted encoder as JSON and arrays: its parameters, scikit-learn's fitted attributes, and its model."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import gpu_encode
 from gpu_encode.fitting.compatibility import keys_of
-from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.model import Model, kept_columns
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import read_field, read_option
@@ -19,8 +18,6 @@ from gpu_encode.words.notices import warn
 
 # Classes that files may name: the public encoders.  Each is loaded by its name when a file names it.
 ENCODERS = tuple(name for name in gpu_encode.__all__ if name.endswith("Encoder"))
-# Bytes that are needed to compute one encoding: a few arrays of float64.
-TEMPORARIES = 40
 CONTAINERS = (None, "default", "pandas", "polars")
 
 
@@ -77,17 +74,21 @@ def rebuild(reader: Reader) -> Any:
     else:
         encoder._publish(model)
     encoder.device_ = read_option(document, "device", ("cpu", "cuda"))
-    if reader.affords(table_bytes(model)):
+    if type(encoder._model) is not Model and model.permutations > 1:
+        raise ValueError(f"outputs of {name} are repeated {model.permutations} times, which no scheme asks for")
+    if reader.affords(sum(map(model.table_bytes, range(len(model.keys))))):
         # This makes errors appear now, and not at the first transform, if parts of the file do not fit together.
-        _ = model.tables
+        check_widths(encoder._model)
     return encoder
 
 
-def table_bytes(model: Model) -> int:
-    """Estimate the memory that it takes to compute all encodings."""
-    return sum(
-        TEMPORARIES * math.prod(sums.accumulators.shape[:2]) * rule.of_target(number).statistic.n_outputs(classes)
-        for rule, per_target in zip(model.rules, model.statistics, strict=True)
-        for number, sums in enumerate(per_target)
-        for classes in sums.accumulators.shape[2:3]
-    )
+def check_widths(model: Model) -> None:
+    """Compute the encodings of all categories; raise ValueError unless each of their columns has a name."""
+    tables = model.tables
+    if type(model) is not Model:
+        return
+    shapes = [encodings.values.shape for per_target in tables for encodings in per_target]
+    columns = kept_columns(model, [*range(model.permutations * sum(views * outputs for _, views, outputs in shapes))])
+    n_named = len(model.encoded_names([""] * model.n_features)) - len(model.keys) * len(model.indicators)
+    if len(columns) != n_named:
+        raise ValueError(f"its tables have {len(columns)} columns of encodings, and there are {n_named} names")

@@ -16,7 +16,7 @@ from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.scales import check_scale
 from gpu_encode.formulas.statistic import Statistic
-from gpu_encode.storage.archive import Reader, Writer
+from gpu_encode.storage.archive import TEXT_BYTES, Reader, Writer
 from gpu_encode.storage.json_fields import pair, read_count, read_counts, read_field, read_list, read_option
 from gpu_encode.storage.keys import describe_key, describe_spec, read_key, read_spec, read_vocabulary
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
@@ -26,6 +26,7 @@ from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import KINDS, LABELLED, NO_TARGET, UNDECIDED, counted_classes
 from gpu_encode.tables.categories.keys import CategoryIndex, code_missing
 from gpu_encode.tables.categories.vocabulary import Vocabulary
+from gpu_encode.words.errors.parameters import MOST_COLUMNS
 
 LARGEST = 1 << 31
 # Products of three float64 numbers have binary positions from -3300 to 3100; a digit has 32 of them.
@@ -142,6 +143,8 @@ def describe_layout(layout: Layout) -> list[Any]:
 def rebuild(document: dict[str, Any], reader: Reader) -> Model:
     """Make the model that `describe` has described; a ValueError says what does not fit."""
     n_features = read_count(document, "n_features", 1, LARGEST)
+    # Columns without names get names when they are asked for.
+    reader.spend(TEXT_BYTES * n_features)
     selection = read_selection(document, n_features, reader)
     targets = [read_target(described, reader) for described in read_list(document, "targets", dict)]
     keyed = pair(selection.entries, read_list(document, "keys", dict))
@@ -167,7 +170,7 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
         rules,
         indicators=read_indicators(document),
         dtype=read_option(document, "dtype", DTYPES),
-        permutations=read_count(document, "permutations", 1, LARGEST),
+        permutations=read_count(document, "permutations", 1, MOST_COLUMNS),
         pairs=read_pairs(document, keys, selection.pairs, reader),
     )
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from cpu_fallback.types import MISSING, written
-from gpu_encode.encoders.base import CategoryEncoder, Encoder
+from gpu_encode.encoders.base import CategoryEncoder, Encoder, check_encoder
 from gpu_encode.fitting.fit import prepare, select_columns
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.schemes import Scheme
@@ -114,8 +114,7 @@ def cross_val_transform(
     >>> [round(score, 2) for score in scores]
     [0.69, 0.74, 0.73, 0.73]
     """
-    if not isinstance(encoder, Encoder):
-        raise TypeError(f"cross_val_transform takes an encoder of gpu_encode. Got {encoder!r} instead.")
+    check_encoder(encoder)
     if choose is not None and not callable(choose):
         raise TypeError(f"choose must be a function of (encoder, X, y) that gives an encoder. Got {choose!r} instead.")
     several = frames.is_collection(X) and frames.tables_of(X) is not None

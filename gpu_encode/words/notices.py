@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
 
+from gpu_encode.words.terminal import printable
+
 
 class LeakWarning(UserWarning):
     """Warning that a learner can read a row's own target from its training encoding.
@@ -62,6 +64,7 @@ def kept() -> Iterator[list[tuple[str, type[Warning]]]]:
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the first caller outside of the library and of scikit-learn, whose pipelines use joblib."""
+    message = printable(message)
     messages = _KEPT.get()
     if messages is not None:
         messages.append((message, category))

@@ -249,7 +249,7 @@ def test_lightgbm_stops_early():
 @pytest.mark.parametrize(
     ("encoder", "table", "given", "error", "said"),
     [
-        (StratifiedKFold(), X, {}, TypeError, "takes an encoder of gpu_encode"),
+        (StratifiedKFold(), X, {}, TypeError, "must be an encoder of gpu_encode"),
         (TargetEncoder(), X, {"choose": 3}, TypeError, "choose must be a function"),
         (TargetEncoder(), [X, X], {}, TypeError, "one table in memory"),
         (TargetEncoder(columns=["nowhere"]), X, {}, ValueError, "nowhere"),

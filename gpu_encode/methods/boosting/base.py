@@ -21,7 +21,7 @@ from gpu_encode.seam.ops import host
 from gpu_encode.sums.targets import Labels
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Column, Seed
-from gpu_encode.words.errors.parameters import bad_option, check_count, check_number, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, bad_option, check_count, check_number, check_option
 from gpu_encode.words.errors.tables import other_width
 from gpu_encode.words.errors.targets import no_target
 
@@ -52,7 +52,7 @@ class OrderedBoosting(Predictor):
         check_count(owner, "depth", self.depth, low=1, high=10)
         check_number(owner, "learning_rate", self.learning_rate, low=0.0, open_low=True)
         check_number(owner, "l2", self.l2, low=0.0)
-        check_count(owner, "permutations", self.permutations, low=1)
+        check_count(owner, "permutations", self.permutations, low=1, high=MOST_COLUMNS)
         check_number(owner, "subsample", self.subsample, low=0.0, high=1.0, open_low=True)
         check_count(owner, "borders", self.borders, low=1, high=254)
         check_random_state(self.random_state)

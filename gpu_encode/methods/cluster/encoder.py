@@ -29,7 +29,7 @@ from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.tables.categories.keys import KeySpec
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.annotations import Column, Columns, Device, FloatType, Key, Seed, TargetType
-from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, bad_parameter, check_count, check_option
 
 # Parameters that only one way of clustering has.
 ONLY_WITH = {"against": "cooccurrence", "values": "statistics"}
@@ -77,11 +77,11 @@ class Clusters(LearnedTables):
     def check(self, sizes: Any) -> None:
         """Raise ValueError if the clusters do not fit the categories of the keys."""
         check_option("ClusterEncoder", "output", self.output, ("id", "onehot"))
-        if not isinstance(self.unseen, float) or not len(self.clusters) == len(self.widths) == len(sizes):
+        if not len(self.clusters) == len(self.widths) == len(sizes):
             raise ValueError(f"it has clusters of {len(self.clusters)} keys, of {len(sizes)}")
         for clusters, width, size in zip(self.clusters, self.widths, sizes, strict=True):
-            fits = isinstance(clusters, np.ndarray) and clusters.dtype == np.int64 and clusters.shape == (size,)
-            if not fits or type(width) is not int or (size and not -1 <= clusters.min() <= clusters.max() < width):
+            fits = clusters.dtype == np.int64 and clusters.shape == (size,) and 0 <= width <= MOST_COLUMNS
+            if not fits or (size and not -1 <= clusters.min() <= clusters.max() < width):
                 raise ValueError(f"clusters of a key do not fit its {size} categories")
 
 
@@ -230,7 +230,7 @@ class ClusterEncoder(SummedEncoder):
 
     def _check_learner(self) -> None:
         owner = type(self).__name__
-        check_count(owner, "n_clusters", self.n_clusters, low=1)
+        check_count(owner, "n_clusters", self.n_clusters, low=1, high=MOST_COLUMNS)
         check_option(owner, "by", self.by, ("target", "cooccurrence", "statistics"))
         check_option(owner, "output", self.output, ("id", "onehot"))
         check_option(owner, "handle_missing", self.handle_missing, ("category", "own", "error"))

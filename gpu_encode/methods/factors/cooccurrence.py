@@ -23,7 +23,7 @@ from gpu_encode.methods.factors.spectral import append_indicators, check_policie
 from gpu_encode.seam import devices
 from gpu_encode.tables.frames import is_collection, read, tables_of, to_host
 from gpu_encode.words.annotations import Columns, Device, FloatType, Key, Seed, Table, Vector
-from gpu_encode.words.errors.parameters import check_count, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, check_count, check_option
 
 WEIGHTINGS = (None, "eta", "mu", "log", "ppmi")
 SCALES = ("unit", "sigma", "root")
@@ -93,7 +93,8 @@ class Neighbours(Learned):
         if any(type(other) is not int or not 0 <= other < len(sizes) for other in keys):
             raise ValueError(f"tables are against the keys {keys}, of {len(sizes)} keys")
         shapes = [table.shape for table in self.tables]
-        if [shape[0] for shape in shapes if len(shape) == 2] != [sizes[key] for key in self.encoded]:
+        lines = [shape[0] for shape in shapes if len(shape) == 2]
+        if lines != [sizes[key] for key in self.encoded] or any(table.dtype != np.float64 for table in self.tables):
             raise ValueError(f"tables are of {shapes}, of {list(sizes)} categories")
 
 
@@ -310,7 +311,7 @@ class CooccurrenceEncoder(SummedEncoder):
     def _check_learner(self) -> None:
         owner = self._owner
         if self.n_components is not None:
-            check_count(owner, "n_components", self.n_components, low=1)
+            check_count(owner, "n_components", self.n_components, low=1, high=MOST_COLUMNS)
         check_option(owner, "against", self.against, (None, REST))
         check_option(owner, "weighting", self.weighting, WEIGHTINGS)
         check_option(owner, "scale", self.scale, SCALES)

@@ -23,7 +23,7 @@ from gpu_encode.schemes.plans import check_random_state
 from gpu_encode.sums.pairs import weights_of, with_missing
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.annotations import Columns, Device, FloatType, Seed
-from gpu_encode.words.errors.parameters import check_count, check_number, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, check_count, check_number, check_option
 
 WEIGHTINGS = (None, "eta", "mu", "tfidf")
 
@@ -49,9 +49,9 @@ class Spectrum(Learned):
 
     def check(self, sizes: Sequence[int]) -> None:
         """Raise ValueError if the table does not have one line for each category."""
-        columns, found = sum(sizes), len(self.singular_values)
+        columns, found = sum(sizes), self.singular_values.size
         shapes = self.components.shape, self.table.shape
-        if shapes != ((found, columns), (columns, found)):
+        if shapes != ((found, columns), (columns, found)) or self.table.dtype != np.float64:
             raise ValueError(f"the singular vectors are of {shapes}, of {columns} categories and {found} vectors")
 
 
@@ -190,7 +190,7 @@ class SpectralEncoder(SummedEncoder):
 
     def _check_learner(self) -> None:
         owner = type(self).__name__
-        check_count(owner, "n_components", self.n_components, low=1)
+        check_count(owner, "n_components", self.n_components, low=1, high=MOST_COLUMNS)
         check_option(owner, "weighting", self.weighting, WEIGHTINGS)
         check_number(owner, "ridge", self.ridge, low=0.0)
         check_policies(self)

@@ -16,7 +16,7 @@ from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.schemes.plans import seed_of
 from gpu_encode.sums.targets import Target
 from gpu_encode.words.annotations import Columns, Device, FloatType, Seed, TargetType
-from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_number, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, bad_parameter, check_count, check_number, check_option
 
 OUTPUTS = ("prediction", "factors", "both")
 
@@ -73,6 +73,8 @@ class Factors(Learned):
         """Raise ValueError if the fields do not fit keys of these sizes."""
         if self.output not in OUTPUTS or not self.parts or len(self.tables) != len(self.parts) * len(sizes):
             raise ValueError(f"it holds {len(self.tables)} tables of factors for {len(sizes)} keys")
+        if len(self.iterations) != len(self.parts):
+            raise ValueError(f"it holds numbers of iterations for {len(self.iterations)} of {len(self.parts)} parts")
         for _, tables in self.of_parts():
             for table, size in zip(tables, sizes, strict=True):
                 if table.dtype != np.float64 or table.ndim != 2 or table.shape != (size + 1, tables[0].shape[1]):
@@ -249,7 +251,7 @@ class FactorizationEncoder(CodesEncoder):
         return Parameters.of(self, Counts(), as_unseen="mean", **scheme)
 
     def _check_learner(self) -> None:
-        check_count(OWNER, "n_components", self.n_components, low=1)
+        check_count(OWNER, "n_components", self.n_components, low=1, high=MOST_COLUMNS)
         check_option(OWNER, "output", self.output, OUTPUTS)
         check_option(OWNER, "solver", self.solver, ("als", "sgd"))
         check_option(OWNER, "update", self.update, ("row", "batch"))

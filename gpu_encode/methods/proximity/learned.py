@@ -1,5 +1,6 @@
 """The learned state of votes: the training rows, the weights of subsets of features, and the degree."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,12 +14,15 @@ from gpu_encode.encoders.codes import CodedRows, Learned
 from gpu_encode.methods.proximity.histogram import Histogram
 from gpu_encode.methods.proximity.measures import merge_rows, to_floats
 from gpu_encode.methods.proximity.objectives import Area, Error
-from gpu_encode.methods.proximity.subsets import DENSE, measure_strengths
+from gpu_encode.methods.proximity.subsets import DENSE, MOST_FEATURES, measure_strengths
 from gpu_encode.methods.proximity.voting import Cases, Electorate, score
 from gpu_encode.methods.votes.ascent import ascend
+from gpu_encode.words.errors.parameters import check_option
 
 # Most cells of a histogram of new rows, and of votes of several candidates at a time; a cell has eight bytes.
 MOST_CELLS = 1 << 24
+# Numbers that floats can hold are multiples of powers of two up to this one.
+MOST_EXPONENT = 1_200
 # Unless a user says otherwise, a tuning takes at most so many rounds and products, which are some minutes of a CPU.
 MOST_ROUNDS, MOST_PRODUCTS = 200, 1 << 37
 
@@ -124,10 +128,23 @@ class LearnedVotes(Learned):
 
     def check(self, sizes: Sequence[int]) -> None:
         """Raise ValueError if the fields do not fit keys of these sizes, as in a damaged file."""
+        check_option("ProximityEncoder", "form", self.form, ("ratio", "difference"))
+        check_option("ProximityEncoder", "kind", self.kind, ("binary", "multiclass", "continuous"))
+        arrays = (self.codes, self.sums, self.masks, self.weights)
+        types = [array.dtype.str[1:] for array in arrays] == ["i4", "i8", "i8", "f8"]
         shapes = self.codes.shape == (len(sizes), len(self.sums)) and self.sums.shape[1:] == (len(self.exponents),)
-        if not shapes or len(self.masks) != len(self.weights):
+        if not types or not shapes or self.masks.shape != (len(self.weights),) or self.weights.ndim != 1:
             raise ValueError("the training rows of votes do not fit the columns that are encoded")
-        if any(bool((row >= max(size, 1)).any()) for row, size in zip(self.codes, sizes, strict=True)):
+        if len(sizes) > MOST_FEATURES:
+            raise ValueError(f"votes compare up to {MOST_FEATURES} features, not {len(sizes)}")
+        if len(self.masks) and not 0 <= self.masks.min() <= self.masks.max() < 1 << len(sizes):
+            raise ValueError("a subset of features has features that there are not")
+        if not math.isfinite(self.degree) or any(abs(exponent) > MOST_EXPONENT for exponent in self.exponents):
+            raise ValueError("the degree or the exponents of votes are out of range")
+        n_outputs = len(self.exponents) if self.kind == "multiclass" else len(self.exponents) - 1
+        if len(self.labels) != n_outputs or (self.kind == "continuous" and n_outputs != 1):
+            raise ValueError(f"votes have {len(self.labels)} outputs, of {len(self.exponents)} sums a row")
+        if any(bool(((row < -1) | (row >= max(size, 1))).any()) for row, size in zip(self.codes, sizes, strict=True)):
             raise ValueError("the training rows of votes have unknown categories")
 
     def encode(self, rows: CodedRows) -> Array:

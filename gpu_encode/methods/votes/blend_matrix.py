@@ -14,7 +14,7 @@ from gpu_encode.methods.votes.blends import check_columns, choose_share, mix, to
 from gpu_encode.seam import devices
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
-from gpu_encode.words.errors.parameters import check_count, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, check_count, check_option
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def blend_matrix(
     """
     check_option("blend_matrix", "ranks", ranks, (True, False))
     if grid is not None:
-        check_count("blend_matrix", "grid", grid, low=2)
+        check_count("blend_matrix", "grid", grid, low=2, high=MOST_COLUMNS)
     with devices.explain_memory():
         counter, columns = read("blend_matrix", y, predictions, sample_weight, "predictions")
         on_host = [counter.ops.to_host(column).astype(np.float64) for column in columns]

@@ -20,7 +20,7 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.seam.ops import Ops
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
-from gpu_encode.words.errors.parameters import check_count, check_number, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, check_count, check_number, check_option
 from gpu_encode.words.errors.tables import other_width
 from gpu_encode.words.errors.targets import no_target
 
@@ -133,7 +133,7 @@ class ConvexBlend(BaseEstimator):
     def _check(self) -> None:
         check_option("ConvexBlend", "ranks", self.ranks, (True, False))
         if self.grid is not None:
-            check_count("ConvexBlend", "grid", self.grid, low=2)
+            check_count("ConvexBlend", "grid", self.grid, low=2, high=MOST_COLUMNS)
         check_number("ConvexBlend", "tol", self.tol, low=0.0, high=1.0, open_low=True)
         check_count("ConvexBlend", "max_rounds", self.max_rounds, low=1)
 

@@ -6,20 +6,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 from pyarrow.dataset import Dataset
 
 from cpu_fallback.cached import cached_property
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, check_encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.tasks import most_classes
 from gpu_encode.scale import messages
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.disk_tables import TrainingFiles, survey
-from gpu_encode.scale.files.memory import FEWEST_ROWS, Room, slice_of
+from gpu_encode.scale.files.memory import Room, slice_of
 from gpu_encode.scale.files.orders import Orders, Placing
 from gpu_encode.scale.files.run import Options, Run, Summary, open_destination
 from gpu_encode.scale.files.source import (
@@ -41,6 +41,7 @@ from gpu_encode.scale.files.staging import (
     read_sums,
     write_sums,
 )
+from gpu_encode.scale.files.writing import FEWEST_ROWS
 from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.scale.parts.plans import carried
@@ -362,7 +363,7 @@ class Encoding:
                 "fitted. To encode new rows later, give a path as model= (--model).",
                 UserWarning,
             )
-        size = self._pass_size(roles.names, self._n_keys)
+        size = self._pass_size(roles.names, len(shared.model.encoded_names(roles.features)))
         room = run.room(encoding_plan, measured, self._n_keys)
         counted = None if refused is None else refused.n_categories
         files = TrainingFiles(run, shared, room, measured, counted, size.rows)
@@ -444,7 +445,12 @@ class Encoding:
                 return total, part
             rows = max(rows, FEWEST_ROWS)
             piece, part = slice_of(part, 0, rows), slice_of(part, rows, part.X.num_rows)
-            total = total.plus(measure(encoding_plan, piece), in_place=True)
+            sums = measure(encoding_plan, piece)
+            if rows < 2 * piece.X.num_rows:
+                # What was freed since would stay beside what joining needs.
+                memory.release()
+            total = total.plus(sums, in_place=True)
+            del sums
             if not room.check(total):
                 return total, part
             if part.X.num_rows:
@@ -489,16 +495,3 @@ def plain_output(encoder: Any) -> Any:
     if getattr(plain, "sparse_output", False):
         plain.sparse_output = False  # files have columns
     return plain
-
-
-def check_encoder(encoder: object) -> None:
-    """Refuse an object that is not an encoder, such as a file name or a class."""
-    if isinstance(encoder, Encoder):
-        return
-    hint = ""
-    if isinstance(encoder, type):
-        hint = f" Write {encoder.__name__}()."
-    elif isinstance(encoder, (str, PurePath)):
-        hint = f" Load a saved one, gpu_encode.load({str(encoder)!r})."
-    kind = type(encoder).__name__
-    raise TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {kind} instead.{hint}")

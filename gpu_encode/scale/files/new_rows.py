@@ -12,13 +12,13 @@ from pyarrow.dataset import Dataset
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode import storage
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, check_encoder
 from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.model import unseen_counted, warn_of_share
 from gpu_encode.scale import messages
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.disk_tables import CategoryFiles, bytes_of_category, number_of_buckets, placing
-from gpu_encode.scale.files.encoding import check_encoder, plain_output
+from gpu_encode.scale.files.encoding import plain_output
 from gpu_encode.scale.files.look_up import Joined, distinct_rows
 from gpu_encode.scale.files.run import Options, Run, Summary, open_destination
 from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, with_columns
@@ -264,6 +264,7 @@ def drift_dataset(
     >>> row["rows"], row["unknown"]
     (2, 0.5)
     """
+    check_encoder(encoder)
     model, limit = encoder._counted(), memory.limit_of(memory_limit)
     rows = open_source(source, missing_text, fitted_text(encoder))
     require_columns(encoder, rows.schema.names)
@@ -283,6 +284,11 @@ def tables_of(rows: Source, columns: Sequence[str], limit: int, n_keys: int) -> 
         return
     row_bytes = rows.row_bytes()
     n_bytes = max(1.0, sum(row_bytes[name] for name in columns))
-    size = memory.chunk_size(limit, memory.PassBytes(n_bytes, len(columns), n_keys, n_rows=rows.n_rows))
+    size = memory.chunk_size(
+        limit,
+        memory.PassBytes(
+            n_bytes, n_keys, n_rows=rows.n_rows, reading=rows.files[0].format.buffers(rows.contents, columns)
+        ),
+    )
     for chunk in rows.chunks(columns, size):
         yield chunk.table

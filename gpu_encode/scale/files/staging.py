@@ -43,6 +43,7 @@ from gpu_encode.storage.archive import sync_file, sync_folder
 from gpu_encode.storage.json_fields import read_count, read_field, read_list
 from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
+from gpu_encode.words.terminal import one_line
 
 VERSION = 1
 MANIFEST = "manifest.json"
@@ -105,7 +106,8 @@ class Staging:
         try:
             self._lock = lock_folder(self.folder)
         except PermissionError:
-            raise PermissionError(f"no permission to write to the folder {str(self.folder.parent)!r}.") from None
+            reason = f"no permission to write to the folder {str(self.folder.parent)!r}"
+            raise PermissionError(f"{reason}: {str(self._path)!r} was not written.") from None
         return self
 
     def __exit__(
@@ -395,8 +397,11 @@ def path_of_model(model: str | os.PathLike[str], overwrite: bool, advice: str) -
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             return path
-    except PermissionError:
-        raise PermissionError(f"no permission to write to the folder {str(path.parent)!r}") from None
+    except OSError as error:
+        if error.errno not in archive.FORBIDDEN:
+            raise
+        reason = f"no permission to write to the folder {str(path.parent)!r}: {path.name!r} was not written"
+        raise PermissionError(reason) from None
 
 
 def sync_all(path: Path) -> None:
@@ -641,7 +646,7 @@ def read_sums(path: Path) -> PartialSums:
     except OSError:
         raise
     except Exception as reason:  # a damaged file raises errors of many types in its readers
-        raise _unreadable_sums(str(path), archive.one_line(reason)) from reason
+        raise _unreadable_sums(str(path), one_line(reason).rstrip(".")) from reason
 
 
 def describe_segment(sums: CategorySums, writer: archive.Writer) -> dict[str, Any]:

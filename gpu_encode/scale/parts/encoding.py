@@ -27,6 +27,7 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words import notices
+from gpu_encode.words.errors.parameters import wrong_type
 from gpu_encode.words.errors.targets import no_target
 
 
@@ -63,6 +64,10 @@ def encode(tables: EncodingTables, part: Part, by_order: Sequence[Sequence[RowEn
     >>> [encode(tables, part).ravel().tolist() for part in parts]
     [[3.5, 3.5], [3.5, 3.5]]
     """
+    if not isinstance(tables, EncodingTables):
+        raise wrong_type("encode", "tables", tables, EncodingTables)
+    if not isinstance(part, Part):
+        raise wrong_type("encode", "part", part, Part)
     plan = tables.encoding_plan.plan
     with part.named():
         given = part.given()

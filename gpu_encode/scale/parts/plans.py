@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.row_numbers import RowOrder
 from cpu_fallback.types import UNKNOWN, Array
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, check_encoder
 from gpu_encode.fitting.columns import Selection, column_keys
 from gpu_encode.fitting.fit import ValueCounts, plan_scheme
 from gpu_encode.fitting.inputs import TrainingRows
@@ -31,6 +31,7 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.sums import targets
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame, Pieces
+from gpu_encode.words.errors.parameters import wrong_type
 from gpu_encode.words.errors.tables import inconsistent_lengths, rows_have_changed
 from gpu_encode.words.errors.targets import more_than_two_labels, no_values, weights_all_zero
 
@@ -176,6 +177,9 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     >>> plan(encoder, profile(encoder, Part([["a"], ["b"], ["a"]], [1, 0, 1]))).targets[0].kind
     'binary'
     """
+    check_encoder(encoder)
+    if not isinstance(profile, Profile):
+        raise wrong_type("plan", "profile", profile, Profile)
     parameters = encoder._parameters()
     for scheme in parameters.every_scheme:
         with parameters.naming_scheme(scheme):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, check_encoder
 from gpu_encode.fitting.fit import ValueCounts
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale.parts.part import Part
@@ -17,6 +17,7 @@ from gpu_encode.seam import ops
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums import targets
 from gpu_encode.tables.frames import Incomplete, NumberedLabels
+from gpu_encode.words.errors.parameters import wrong_type
 from gpu_encode.words.errors.targets import merge_of_other_targets, no_target, nothing_to_stratify, unknown_target_type
 
 
@@ -142,6 +143,7 @@ def scheme_columns(encoder: Encoder) -> list[Any]:
     >>> scheme_columns(TargetEncoder(cv=GroupKFold(groups="shop")))
     ['shop']
     """
+    check_encoder(encoder)
     schemes = encoder._parameters().every_scheme
     return list(dict.fromkeys(column for scheme in schemes for column in scheme.used_columns()))
 
@@ -172,6 +174,9 @@ def profile(encoder: Encoder, part: Part) -> Profile:
     >>> profile(TargetEncoder(), Part([["a"], ["b"], ["a"]], ["x", "y", "x"])).targets[0].labels.tolist()
     ['x', 'y']
     """
+    check_encoder(encoder)
+    if not isinstance(part, Part):
+        raise wrong_type("profile", "part", part, Part)
     return profile_rows(encoder._parameters(), part)
 
 

@@ -16,6 +16,7 @@ from gpu_encode.schemes.plans import ByTime, OrderedPlan
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan
 from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.words.errors.parameters import wrong_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +149,10 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
     >>> measure(plan(encoder, profile(encoder, part)), part).n_categories
     [2]
     """
+    if not isinstance(encoding_plan, EncodingPlan):
+        raise wrong_type("measure", "encoding_plan", encoding_plan, EncodingPlan)
+    if not isinstance(part, Part):
+        raise wrong_type("measure", "part", part, Part)
     with part.named():
         context = prepare_part(encoding_plan, part)
         return PartialSums() if context is None else sum_prepared(encoding_plan, context, part.first_row)

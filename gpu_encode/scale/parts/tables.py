@@ -10,7 +10,7 @@ import numpy as np
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import Array, Layout
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, check_encoder
 from gpu_encode.encoders.summed import SummedEncoder, share_out
 from gpu_encode.fitting.key_lookups import JointTables
 from gpu_encode.fitting.model import Model
@@ -24,6 +24,7 @@ from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.seam import devices, ops
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
+from gpu_encode.words.errors.parameters import wrong_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +130,11 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     >>> encoder.encodings_
     [array([1., 0.])]
     """
+    check_encoder(encoder)
+    if not isinstance(encoding_plan, EncodingPlan):
+        raise wrong_type("fit", "encoding_plan", encoding_plan, EncodingPlan)
+    if not isinstance(sums, PartialSums):
+        raise wrong_type("fit", "sums", sums, PartialSums)
     if sums.model is None:
         raise ValueError("There are no sums to learn from: measure the parts first, and add up what they give.")
     if sums.n_rows != encoding_plan.n_rows:

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from gpu_encode.seam.devices import DEVICES
+from gpu_encode.words.terminal import printable
 
 LOGGER = logging.getLogger("gpu_encode.accel")
 Method = Callable[..., Any]
@@ -75,7 +76,7 @@ class Report:
     def __str__(self) -> str:
         if not self.lines:
             return "gpu_encode.accel: no encoder was called."
-        rows = [HEADINGS, *(line.cells for line in self.lines)]
+        rows = [HEADINGS, *([*map(printable, line.cells)] for line in self.lines)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         numeric = [name in ("calls", "rows", "seconds") for name in HEADINGS]
         return "\n".join(

@@ -18,6 +18,8 @@ from gpu_encode.serve.accel.settings import FEWEST_ROWS, SETTINGS
 from gpu_encode.words.errors.parameters import check_option
 
 WORDS = ("0", "", "1", "report", "verbose")
+# What was said of variables: in a virtual environment with PYTHONPATH set, Python runs the line of the .pth file twice.
+REFUSED: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -173,13 +175,29 @@ def report() -> Report:
 def install_by_environment() -> None:
     """Follow the variable GPU_ENCODE_ACCEL: "0" does nothing, "1" installs, "report" and "verbose" also report.
 
-    If the variable is set, a line in a .pth file of the installed package calls this in each process.
+    If the variable is set, a line in a .pth file of the installed package calls this in each process.  Any other
+    word is told in one line, and does nothing: an error would be a traceback at each start of Python.
     """
-    word = os.environ.get("GPU_ENCODE_ACCEL", "0")
-    check_option("install", "GPU_ENCODE_ACCEL", word, WORDS)
-    if word in ("", "0"):
-        return
-    install(fewest_rows=int(os.environ.get("GPU_ENCODE_ACCEL_ROWS", FEWEST_ROWS)), verbose=word == "verbose")
+    word, rows = os.environ.get("GPU_ENCODE_ACCEL", "0"), os.environ.get("GPU_ENCODE_ACCEL_ROWS", str(FEWEST_ROWS))
+    if word not in WORDS:
+        refuse_variable("GPU_ENCODE_ACCEL", word, f"one of {', '.join(map(repr, WORDS))}")
+    elif not (rows.isascii() and rows.isdigit()):
+        refuse_variable("GPU_ENCODE_ACCEL_ROWS", rows, "a number of rows")
+    elif word not in ("", "0"):
+        install_and_report(word, int(rows))
+
+
+def refuse_variable(name: str, value: str, expected: str) -> None:
+    """Say in one line that a variable has a wrong value, and that nothing is served."""
+    said = f"gpu_encode.accel: {name}={value!r} is not {expected}: nothing is served."
+    if said not in REFUSED:
+        sys.stderr.write(f"{said}\n")
+    REFUSED.add(said)
+
+
+def install_and_report(word: str, fewest_rows: int) -> None:
+    """Install by a word of GPU_ENCODE_ACCEL; unless it is "1", report at the end of the process."""
+    install(fewest_rows=fewest_rows, verbose=word == "verbose")
     # In a virtual environment with PYTHONPATH set, Python runs the line twice.
     atexit.unregister(write_report)
     if word != "1":

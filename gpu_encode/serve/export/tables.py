@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN, Array
-from gpu_encode.encoders.base import Encoder, check_unique, names_at_fit
+from gpu_encode.encoders.base import Encoder, check_encoder, check_unique, names_at_fit
 from gpu_encode.encoders.one_hot.row_encoder import columns_by_code
 from gpu_encode.encoders.one_hot.rows import OneHotModel
 from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
@@ -149,11 +149,7 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     >>> tables.keys[0].levels[0].values["x0"].to_pylist()
     ['a', 'b']
     """
-    if not isinstance(encoder, Encoder):
-        raise TypeError(
-            f"Exports take a fitted encoder of gpu_encode. Got {type(encoder).__name__} instead. Read a saved model "
-            "first: gpu_encode.load(path)."
-        )
+    check_encoder(encoder)
     check_is_fitted(encoder, "_model")
     model = encoder._model
     if not model.statistics:

@@ -1,10 +1,10 @@
 """A leak report as HTML: as a part of a page for notebooks, or as a page that needs no other file."""
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from gpu_encode.study.leaks.scores import LEAVES, Interval
 from gpu_encode.study.leaks.verdicts import ColumnReport
+from gpu_encode.words.terminal import in_html
 
 if TYPE_CHECKING:
     from gpu_encode.study.leaks.report import LeakReport
@@ -24,7 +24,7 @@ STYLE = """
 
 def page(report: "LeakReport") -> str:
     """Give one page that needs no other file."""
-    title = escape(f"Leak report: {report.encoder}")
+    title = in_html(f"Leak report: {report.encoder}")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -53,16 +53,16 @@ def body(report: "LeakReport") -> str:
     lines = [
         f"<style>\n{STYLE}\n</style>",
         '<div class="gpu-encode-leaks">',
-        f"<h2>Leak report: {escape(report.encoder)}</h2>",
-        f"<p><strong>{escape(report.advice)}</strong></p>",
-        *(f"<p>{escape(risk)}</p>" for risk in report.risks),
+        f"<h2>Leak report: {in_html(report.encoder)}</h2>",
+        f"<p><strong>{in_html(report.advice)}</strong></p>",
+        *(f"<p>{in_html(risk)}</p>" for risk in report.risks),
         "<table>",
         f"<tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>",
         *(row(column, column.name in report.leaks) for column in report.learned),
         "</table>",
-        f"<p>{escape(report.others)}</p>",
+        f"<p>{in_html(report.others)}</p>",
         "<dl>",
-        *(f"<dt><strong>{escape(verdict)}</strong></dt><dd>{escape(words)}</dd>" for verdict, words in told),
+        *(f"<dt><strong>{in_html(verdict)}</strong></dt><dd>{in_html(words)}</dd>" for verdict, words in told),
         "</dl>",
         f"<p>{report.n_rows:,} rows, {report.n_shuffles} shuffles, {report.n_flips} flips. {scored}</p>",
         "</div>",
@@ -72,15 +72,15 @@ def body(report: "LeakReport") -> str:
 
 def row(column: ColumnReport, leaks: bool) -> str:
     """Give a row of the table."""
-    verdict = escape(column.verdict)
+    verdict = in_html(column.verdict)
     moved = f"{column.own_moved} of {column.flips}" if column.flips else "-"
     cells = (
-        escape(column.name),
+        in_html(column.name),
         f'<span class="leak">{verdict}</span>' if leaks else verdict,
         draw(column.training, column.new),
         moved,
-        escape(column.sees),
-        "<br>".join(map(escape, column.risks)),
+        in_html(column.sees),
+        "<br>".join(map(in_html, column.risks)),
     )
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 

@@ -23,12 +23,16 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame
 from gpu_encode.words.annotations import Estimator, Table, Vector
 from gpu_encode.words.errors.parameters import bad_parameter, check_count
+from gpu_encode.words.terminal import printable
 
 # Rows that are compared with one another.
 MOST_COMPARED = 20_000
 
 if TYPE_CHECKING:
     from gpu_encode.study.plots.leaks import LeakDisplay
+
+# Shuffles, and flips, of one report: each fits the encoder again.
+MOST_TRIALS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,8 @@ class LeakReport:
         told = dict.fromkeys(f"{column.verdict}: {column.words}" for column in self.learned)
         risks = [*self.risks, *(f"{column.name}: {risk}" for column in self.columns for risk in column.risks)]
         others = [self.others] if self.others else []
-        return "\n".join([f"{self.encoder}: {self.advice}", *lay_out(rows), *others, *told, *risks])
+        said = map(printable, (f"{self.encoder}: {self.advice}", *others, *told, *risks))
+        return "\n".join([next(said), *lay_out(rows), *said])
 
 
 def leak_report(
@@ -199,8 +204,8 @@ def leak_report(
     >>> report.leaks, report.columns[0].sees
     ([], 'other folds, of 5')
     """
-    check_count("leak_report", "n_shuffles", n_shuffles, low=3)
-    check_count("leak_report", "n_flips", n_flips, low=0)
+    check_count("leak_report", "n_shuffles", n_shuffles, low=3, high=MOST_TRIALS)
+    check_count("leak_report", "n_flips", n_flips, low=0, high=MOST_TRIALS)
     if not 0 < level < 1:
         raise bad_parameter("leak_report", "level", level, "must lie between 0 and 1")
     frame = read_table(encoder, X, y, groups)
@@ -261,8 +266,12 @@ class Copies:
 def read_table(encoder: Any, X: Any, y: Any, groups: Any) -> Frame:
     """Read the rows; raise TypeError if the encoder is not a transformer, or the rows are not one table in memory."""
     for method in ("fit_transform", "transform", "get_params"):
+        if isinstance(encoder, type):
+            raise TypeError(f"leak_report takes a transformer. Got a class instead. Write {encoder.__name__}().")
         if not hasattr(encoder, method):
-            raise TypeError(f"leak_report takes a transformer, and {type(encoder).__name__} has no {method}.")
+            raise TypeError(
+                f"leak_report takes a transformer. Got {type(encoder).__name__} instead, which has no {method}."
+            )
     engine = frames.engine_holding(X)
     if engine is not None:
         raise TypeError(f"leak_report fits many times to rows in memory. Give a sample of the rows of {engine}.")

@@ -34,6 +34,7 @@ from gpu_encode.sums.targets import Target
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Estimator, Seed, Table, Vector
 from gpu_encode.words.errors.parameters import (
+    MOST_FOLDS,
     bad_parameter,
     check_count,
     check_number,
@@ -268,7 +269,7 @@ def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, se
     if not isinstance(folds, (int, np.integer)) or isinstance(folds, bool):
         scheme = given_schemes.resolve(folds, encoder.shuffle, seed, OWNER)
     elif isinstance(parameters.scheme, (KFold, *WITHOUT_FOLDS)):
-        check_count(OWNER, "folds", folds, low=2)
+        check_count(OWNER, "folds", folds, low=2, high=MOST_FOLDS)
         scheme = KFold(int(folds), random_state=seed)
     else:
         scheme = parameters.scheme

@@ -21,6 +21,8 @@ from gpu_encode.words.errors.parameters import bad_parameter, check_count
 WIDEST = 128
 # The bits of an int64 without its sign.
 LONGEST_NUMBER = 63
+# Characters of the longest text that any column holds.
+LONGEST = (1 << 31) - 1
 
 
 class Derived(BaseEstimator):
@@ -46,7 +48,7 @@ def check_falling(owner: str, lengths: Sequence[int], low: int) -> None:
     if not lengths:
         raise ValueError(f"{owner} needs at least one length, for example {owner}(4, 3).")
     for length in lengths:
-        check_count(owner, "lengths", length, low=low)
+        check_count(owner, "lengths", length, low=low, high=LONGEST)
     if any(b >= a for a, b in pairwise(lengths)):
         raise ValueError(f"{owner}{tuple(lengths)} must fall strictly, from the nearest level to the top.")
 

@@ -1,5 +1,6 @@
 """Parameters with unknown names, of wrong types, out of range, or that do not go together."""
 
+import contextlib
 import difflib
 import inspect
 import math
@@ -7,6 +8,11 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 from gpu_encode.words.errors.keywords import OF_COLUMNS, OPTIONS, unknown_keyword
+
+# A scheme has a visibility matrix with a row and a column for each fold, and sums are kept for each category and fold.
+MOST_FOLDS = 10_000
+# Columns of an output, or orders, that a parameter may ask for whatever the rows hold: half a megabyte a row.
+MOST_COLUMNS = 1 << 16
 
 
 class Signature:
@@ -37,7 +43,10 @@ def check_number(
     owner: str, name: str, value: object, *, low: float, high: float = math.inf, open_low: bool = False
 ) -> None:
     """Raise ValueError unless `value` is a finite number in the range."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    number = math.nan
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):  # an int beyond all floats
+            number = float(value)
     inside = low < number <= high if open_low else low <= number <= high
     if not (inside and math.isfinite(number)):
         bound = "" if low == -math.inf else f" above {low:g}" if open_low else f" of at least {low:g}"
@@ -64,6 +73,15 @@ def check_n_splits(owner: str, n_splits: object) -> None:
         named = f": name a column by {OF_COLUMNS[owner]}={n_splits!r}"
         raise bad_parameter(owner, "n_splits", n_splits, f"must be an integer of at least 2{named}")
     check_count(owner, "n_splits", n_splits, low=2)
+    if n_splits > MOST_FOLDS:  # type: ignore[operator]
+        raise too_many_folds(n_splits)
+
+
+def too_many_folds(n_folds: object) -> ValueError:
+    """Error for more folds than sums are kept apart for."""
+    return ValueError(
+        f"There are {n_folds} folds, but at most {MOST_FOLDS} can be kept apart. Take fewer folds, or LeaveOneOut."
+    )
 
 
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
@@ -71,6 +89,11 @@ def check_option(owner: str, name: str, value: object, allowed: tuple[object, ..
     # True equals 1, but is not allowed where 1 is allowed.
     if (type(value), value) not in zip(map(type, allowed), allowed, strict=True):
         raise bad_option(owner, name, value, (*(repr(option) for option in allowed), *others))
+
+
+def wrong_type(owner: str, name: str, value: object, kind: type) -> TypeError:
+    """Error for an argument that is not of a class of this library."""
+    return TypeError(f"{name} of {owner} must be of type {kind.__name__}. Got {type(value).__name__} instead.")
 
 
 def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> ValueError:

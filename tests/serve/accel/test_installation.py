@@ -180,6 +180,25 @@ def test_the_environment_serves_a_program(tmp_path):
     assert json.loads(out) == []
 
 
+def test_a_wrong_word_is_one_line_and_the_program_runs():
+    (line,) = (ROOT / "gpu_encode_accel.pth").read_text().splitlines()
+    code = f"{line}\n{line}\nprint('done')"
+    for wrong in ({"GPU_ENCODE_ACCEL": "yes\x1b"}, {"GPU_ENCODE_ACCEL": "1", "GPU_ENCODE_ACCEL_ROWS": "few"}):
+        name, word = list(wrong.items())[-1]
+        out, err = run("-c", code, PYTHONPATH=str(ROOT), **wrong)
+        assert out == "done\n"
+        assert err.startswith(f"gpu_encode.accel: {name}={word!r} is not ")
+        assert err.endswith("nothing is served.\n")
+        assert err.count("\n") == 1
+
+
+def test_an_isolated_python_ignores_the_variable():
+    (line,) = (ROOT / "gpu_encode_accel.pth").read_text().splitlines()
+    code = f"import sys\n{line}\nprint('gpu_encode' in sys.modules)"
+    for option in ("-IS", "-ES"):
+        assert run(option, "-c", code, GPU_ENCODE_ACCEL="yes") == ("False\n", "")
+
+
 def test_installing_loads_nothing_heavy():
     code = (
         "import sys, gpu_encode.accel as a; a.install(); print(sorted({'numpy', 'sklearn', 'pandas'} & {*sys.modules}))"

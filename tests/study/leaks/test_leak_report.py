@@ -205,7 +205,7 @@ def test_groups_that_straddle_folds_are_told():
 @pytest.mark.parametrize(
     ("encoder", "X", "y", "given", "message"),
     [
-        (object(), [["a"]], [0], {}, "takes a transformer, and object has no fit_transform"),
+        (object(), [["a"]], [0], {}, "takes a transformer. Got object instead, which has no fit_transform"),
         (TargetEncoder(), [["a"]] * 60, [1] * 60, {}, "y has one value"),
         (TargetEncoder(), [["a"]] * 9, np.eye(9), {}, "one target, and y has 9"),
         (TargetEncoder(), [np.array([["a"]])] * 2, [0, 1], {}, "Concatenate the tables"),
