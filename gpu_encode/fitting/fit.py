@@ -7,6 +7,7 @@ rows see; `encode_rows` gives the training encodings as well.  `make_model` make
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
@@ -430,8 +431,9 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
     for scheme, of_key in dict(zip(map(id, schemes), zip(schemes, sums, strict=True), strict=True)).values():
         warn_of_rare_classes(context, scheme, of_key)
     parameters.warn_of_plans(plans, blind.of_plan)
-    most = max(map(attrgetter("n_categories"), context.keys if device_of(ops) == "cpu" else ()), default=0)
-    if most * MOST_EQUAL > context.rows.n_rows:
+    # Columns tell enough: combinations of joint keys are not counted before somebody asks for them.
+    vocabularies = chain.from_iterable(map(attrgetter("vocabularies"), context.keys))
+    if device_of(ops) == "cpu" and max(map(len, vocabularies), default=0) * MOST_EQUAL > context.rows.n_rows:
         warn_of_copies(context, schemes, plans)
     return output.to_list(), sums
 
