@@ -7,6 +7,8 @@ EXTRAS ?= test,lint,docs
 INSTALL_ARGS ?=
 # INSTALLER="uv pip install --python .venv" is quicker.
 INSTALLER ?= $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Minutes of `make stress`.
+MINUTES ?= 30
 # The tests whose compiled kernels also run as plain Python, for `make coverage`.
 KERNEL_TESTS ?= tests/cpu_fallback
 # GPU_ARGS="--only bits,kernels --time-limit 540" narrows `make gpu`; --help says more.
@@ -39,7 +41,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench family-bench billion format lint types check test test-long engines sim rapids ptx gpu sanitize rapids-bench doctest docs coverage build ci clean
+.PHONY: help install demo bench family-bench billion format lint types check test test-long stress engines sim rapids ptx gpu sanitize rapids-bench doctest docs coverage build ci clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +97,9 @@ test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" n
 SEED ?= $(shell date +%s)
 test-long: $(INSTALLED)  ## the tests that draw examples, on new ones, ten times as many; SEED=... repeats a run
 	$(BIN)/python -m pytest --hypothesis-profile=long --hypothesis-seed=$(SEED) -m hypothesis $(PYTEST_ARGS)
+
+stress: $(INSTALLED)  ## calls on threads, in forks, interrupted and killed at random points; MINUTES=5 asks for five of them
+	$(BIN)/python -m tests.stress --minutes $(MINUTES)
 
 engines:  ## Spark, which needs Java, and Ray as they are, in an environment of their own; ENGINE_ARGS= leaves out nothing
 	$(MAKE) install VENV=$(ENGINES_VENV) EXTRAS=suite,engines

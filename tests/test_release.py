@@ -51,6 +51,23 @@ def test_hooks_before_a_commit_take_the_tools_of_the_project():
     }
 
 
+def test_actions_are_named_by_commit_and_leave_no_credentials():
+    for step in steps():
+        if "uses" in step:
+            assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", step["uses"])
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+    lines = [line for path in WORKFLOWS for line in path.read_text().splitlines() if " uses: " in line]
+    assert all(re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line) for line in lines)
+
+
+def test_builds_of_a_release_are_attested():
+    [job] = read(".github/workflows/release.yml")["jobs"].values()
+    used = [step.get("uses", step.get("run")).split("@")[0] for step in job["steps"]]
+    assert used.index(".ci/package dist") < used.index("actions/attest-build-provenance")
+    assert job["permissions"] == {"contents": "read", "id-token": "write", "attestations": "write"}
+
+
 def test_workflows_call_what_exists():
     commands = [step["run"] for step in steps() if "run" in step]
     assert len(commands) >= 6
@@ -69,8 +86,3 @@ def test_lanes_are_the_guests_and_the_core():
     assert workflow["jobs"]["lanes"]["strategy"]["matrix"]["lane"] == ["core", *lanes]
     assert lanes == [*GUESTS, "cli"]
     assert all((ROOT / "tests" / lane).is_dir() for lane in lanes)
-
-
-def test_actions_of_others_have_a_version():
-    used = [step["uses"] for step in steps() if "uses" in step]
-    assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+", name) for name in used)

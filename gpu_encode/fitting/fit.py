@@ -430,8 +430,8 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
     for scheme, of_key in dict(zip(map(id, schemes), zip(schemes, sums, strict=True), strict=True)).values():
         warn_of_rare_classes(context, scheme, of_key)
     parameters.warn_of_plans(plans, blind.of_plan)
-    most_categories = max(map(attrgetter("n_categories"), context.keys), default=0)
-    if most_categories * MOST_EQUAL > context.rows.n_rows and device_of(ops) == "cpu":
+    most = max(map(attrgetter("n_categories"), context.keys if device_of(ops) == "cpu" else ()), default=0)
+    if most * MOST_EQUAL > context.rows.n_rows:
         warn_of_copies(context, schemes, plans)
     return output.to_list(), sums
 

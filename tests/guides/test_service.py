@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib
+import importlib.util
 import json
 import os
 import socket
@@ -162,6 +163,63 @@ def test_nan_is_null(service):
     X = pd.DataFrame({"shop": ["a", "b"], "size": [1, 2]})
     encoder = TargetEncoder(columns=["shop"], handle_unknown="nan").fit(X, [0, 1])
     service.app.state.encode = encoder.row_encoder()
-    found = asyncio.run(service.encode([{"shop": "c", "size": 1}, {"shop": "a", "size": 1}]))
+    found = service.encode([{"shop": "c", "size": 1}, {"shop": "a", "size": 1}])
     assert found[0] == {"shop": None, "size": 1}
     assert found[1]["shop"] == encoder.transform(X)["shop"][0]
+
+
+def test_requests_have_limits(service, monkeypatch):
+    monkeypatch.setattr(service, "MOST_ROWS", 3)
+    monkeypatch.setattr(service, "MOST_BYTES", 400)
+
+    async def in_pieces():
+        for _ in range(3):
+            yield b" " * 200
+
+    async def run():
+        async with httpx.AsyncClient(base_url="http://service", transport=httpx.ASGITransport(service.app)) as client:
+            sent = [{"json": ROWS}, {"json": [*ROWS, ROWS[0]]}, {"content": b" " * 401}, {"content": in_pieces()}]
+            return [await client.post("/encode", headers=JSON, **body) for body in sent]
+
+    answers = asyncio.run(run())
+    assert [each.status_code for each in answers] == [200, 413, 413, 413]
+    assert answers[1].json()["detail"] == "a request may have 3 rows, and this one has 4"
+    assert "may have 400 bytes" in answers[3].json()["detail"]
+
+
+def test_all_workers_reload(service):
+    spec = importlib.util.spec_from_file_location("another_worker", FOLDER / "encode_rows.py")
+    worker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(worker)
+    model(1).save(os.environ["MODEL"])
+    assert worker.encode(ROWS) == answer(0)
+    service.reload()
+    assert service.encode(ROWS) == worker.encode(ROWS) == answer(1)
+    # What is no model any more leaves the old one in all of them.
+    Path(os.environ["MODEL"]).write_bytes(b"no model")
+    service.RELOADED.touch()
+    assert service.encode(ROWS) == worker.encode(ROWS) == answer(1)
+    assert asyncio.run(worker.health()) == {"status": "ok", "names": list(answer(1)[0])}
+
+
+def test_many_rows_do_not_stop_the_others(service, monkeypatch):
+    begun, end = threading.Event(), threading.Event()
+
+    def slow(_):
+        begun.set()
+        assert end.wait(60)
+        return []
+
+    slow.names = []
+    monkeypatch.setattr(service.app.state, "encode", slow)
+
+    async def run():
+        async with httpx.AsyncClient(base_url="http://service", transport=httpx.ASGITransport(service.app)) as client:
+            waiting = asyncio.create_task(client.post("/encode", json=ROWS))
+            await asyncio.to_thread(begun.wait, 60)
+            healthy = await client.get("/health")
+            end.set()
+            return healthy, await waiting
+
+    healthy, answered = asyncio.run(run())
+    assert (healthy.status_code, answered.status_code) == (200, 200)

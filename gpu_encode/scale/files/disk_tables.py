@@ -40,8 +40,12 @@ from gpu_encode.words.errors.values import RowError
 ROW, LINE, VIEW = "row", "line", "view"
 # More buckets would make pieces too small.
 FEWEST_BUCKETS, MOST_BUCKETS = 1, 1 << 10
-# Lines that are gathered before they are added up; lines that are encoded at a time.
-GATHERED, ENCODED = 1 << 17, 1 << 15
+# Lines that are gathered before they are added up; fewest and most lines that are encoded at a time.
+GATHERED, FEWEST_ENCODED, ENCODED = 1 << 17, 1 << 8, 1 << 15
+# One part in so many of the free memory is for the lines that are gathered, and for the work on lines that are encoded.
+SHARE = 8
+# Copies of the digits of a line while it is encoded: columns beside each other, sums, and what each view sees.
+COPIES_OF_DIGITS = 6
 # Bytes of memory for a category while its bucket is processed, in addition to its digits, values and encodings.
 WORK_OF_CATEGORY = 256
 # Lines of a saved table that are read at a time.
@@ -60,8 +64,8 @@ def number_of_buckets(n_categories: float, bytes_of_category: float, limit: int)
         Bytes that the process may take: a third of the free ones is for the categories of a bucket.
     """
     memory.release()
-    free = max(limit - max(memory.resident_bytes(), memory.LOADED), 1)
-    buckets = -(-int(3 * n_categories * (3 * bytes_of_category + WORK_OF_CATEGORY)) // free)
+    needed = int(3 * n_categories * (3 * bytes_of_category + WORK_OF_CATEGORY))
+    buckets = -(-needed // memory.free_bytes(limit))
     return max(FEWEST_BUCKETS, min(buckets, MOST_BUCKETS))
 
 
@@ -135,14 +139,17 @@ class CategoryFiles:
                     for where, own in lines_by_bucket(pa.Table.from_batches([batch]), keys, numbers):
                         self._encodings.add(self._file(*where), own)
 
-    def learn(self, shared: ShuffledSums, saved: "SavedTable | None") -> None:
+    def learn(self, shared: ShuffledSums, saved: "SavedTable | None", limit: int) -> None:
         """Make the encodings of each bucket from its lines, save them if asked, and look up the rows of the bucket."""
-        for entry in range(len(self._joined.keys)):
+        most = memory.free_bytes(limit) // SHARE
+        for entry, key in enumerate(self._joined.keys):
+            of_line = memory.IN_ARRAYS * len(key.missing) + 8 * COPIES_OF_DIGITS * shared.n_sums
+            at_once = max(FEWEST_ENCODED, min(ENCODED, most // of_line))
             for bucket in range(self._number):
-                lines = add_up(self._lines.read(self._file(entry, bucket)))
+                lines = add_up(self._lines.read(self._file(entry, bucket)), most)
                 if lines is not None:
-                    starts = range(0, len(lines), ENCODED)
-                    pieces = [shuffle.encode_lines(shared, lines.slice(start, ENCODED)) for start in starts]
+                    starts = range(0, len(lines), at_once)
+                    pieces = [shuffle.encode_lines(shared, lines.slice(start, at_once)) for start in starts]
                     encodings = pa.concat_tables(pieces)
                     del lines, pieces
                     if saved is not None:
@@ -218,16 +225,16 @@ def refused_row(table: BucketTable, values: Any, rows: Array) -> ValueError:
     raise AssertionError("a value is refused where its rows are not")
 
 
-def add_up(pieces: Iterable[Any]) -> Any:
+def add_up(pieces: Iterable[Any], most_bytes: int) -> Any:
     """Add up the lines of a bucket, some at a time; give None if it has no lines."""
     gathered: list[Any] = []
-    n_lines = most = 0
+    n_lines = added = 0
     for piece in pieces:
         gathered.append(piece)
         n_lines += len(piece)
-        if n_lines > max(GATHERED, 2 * most):
+        if n_lines > max(min(GATHERED, most_bytes * len(piece) // max(1, piece.nbytes)), 2 * added):
             gathered = [shuffle.add_lines(gathered)]
-            n_lines = most = len(gathered[0])
+            n_lines = added = len(gathered[0])
     return shuffle.add_lines(gathered) if gathered else None
 
 
@@ -334,7 +341,7 @@ class TrainingFiles:
             contextlib.nullcontext() if model is None else SavedTable(model, self.joined, no_lines) as saved,
             placing(self._run, self.joined),
         ):
-            self._files.learn(self._shared, saved)
+            self._files.learn(self._shared, saved, self._room.limit)
         self._run.bytes_spilled = self._files.n_bytes
 
     def encode(self, chunk: Chunk, aside: Sequence[str]) -> Any:

@@ -19,7 +19,7 @@ from gpu_encode.fitting.tasks import most_classes
 from gpu_encode.scale import messages
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.disk_tables import TrainingFiles, survey
-from gpu_encode.scale.files.memory import FEWEST_ROWS, Room, slice_of
+from gpu_encode.scale.files.memory import Room, slice_of
 from gpu_encode.scale.files.orders import Orders, Placing
 from gpu_encode.scale.files.run import Options, Run, Summary, open_destination
 from gpu_encode.scale.files.source import (
@@ -41,6 +41,7 @@ from gpu_encode.scale.files.staging import (
     read_sums,
     write_sums,
 )
+from gpu_encode.scale.files.writing import FEWEST_ROWS
 from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.scale.parts.plans import carried
@@ -362,7 +363,7 @@ class Encoding:
                 "fitted. To encode new rows later, give a path as model= (--model).",
                 UserWarning,
             )
-        size = self._pass_size(roles.names, self._n_keys)
+        size = self._pass_size(roles.names, len(shared.model.encoded_names(roles.features)))
         room = run.room(encoding_plan, measured, self._n_keys)
         counted = None if refused is None else refused.n_categories
         files = TrainingFiles(run, shared, room, measured, counted, size.rows)
@@ -444,7 +445,12 @@ class Encoding:
                 return total, part
             rows = max(rows, FEWEST_ROWS)
             piece, part = slice_of(part, 0, rows), slice_of(part, rows, part.X.num_rows)
-            total = total.plus(measure(encoding_plan, piece), in_place=True)
+            sums = measure(encoding_plan, piece)
+            if rows < 2 * piece.X.num_rows:
+                # What was freed since would stay beside what joining needs.
+                memory.release()
+            total = total.plus(sums, in_place=True)
+            del sums
             if not room.check(total):
                 return total, part
             if part.X.num_rows:

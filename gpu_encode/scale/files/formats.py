@@ -7,9 +7,10 @@ file would give; these types are found block by block.
 import codecs
 import contextlib
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,11 +26,16 @@ from gpu_encode.scale import messages
 if TYPE_CHECKING:
     from gpu_encode.scale.files.files import SourceFile
 
-# Bytes of compressed Parquet that are read at a time, for all columns together.
-PARQUET_BUFFER = 1 << 20
-# Bytes of text that are read at a time; each row has to fit into them.
-SETTING = "GPU_ENCODE_CSV_BLOCK"
+# Bytes of compressed Parquet that are read at a time: of one column at most, and of all columns together.
+PARQUET_BUFFER, PARQUET_BUFFERS = 1 << 20, 64 << 20
+# Bytes in memory of a batch of Parquet, and most rows that are decoded at once, since their texts may be long.
+BATCH_BYTES, DECODED_ROWS = 8 << 20, 1 << 11
+# Bytes of one column of Parquet that exist while it is read: compressed bytes, pages and a dictionary.
+COLUMN_BUFFERS = 4 << 20
+# Bytes of text that are read at a time, since Arrow holds some forty blocks; if a row is longer, up to so many.
+FIRST_BLOCK, SETTING = 1 << 20, "GPU_ENCODE_CSV_BLOCK"
 BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
+BLOCKS_HELD = 64
 # A CSV file of at most this number of bytes is read at once to find its types.
 SMALL = 1 << 26
 # Advice for a column of a type that text or Parquet cannot hold.
@@ -59,6 +65,10 @@ class Contents:
         How a Parquet file is compressed.
     missing_text : sequence of str
         Texts that mean a missing value in this CSV file, in addition to those that do so in every CSV file.
+    largest_group : mapping of str to int
+        Bytes of each column, uncompressed, in the row group of Parquet that has most of them.
+    most_row_bytes : mapping of str to float
+        Bytes of a row in each column, on average over the row group of Parquet, or block of text, that has most.
     """
 
     file: "SourceFile"
@@ -67,6 +77,8 @@ class Contents:
     column_bytes: Mapping[str, int] = field(default_factory=dict)
     compression: str | None = None
     missing_text: Sequence[str] = ()
+    largest_group: Mapping[str, int] = field(default_factory=dict)
+    most_row_bytes: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def borders(self) -> list[int]:
@@ -128,6 +140,10 @@ class Format:
         """Read a file from a row group on, in batches."""
         raise NotImplementedError
 
+    def buffers(self, _contents: Sequence[Contents], _columns: Sequence[str]) -> int:
+        """Bytes that exist while some columns of files are read, in addition to the rows that are handed on."""
+        raise NotImplementedError
+
     def file_schema(self, schema: pa.Schema) -> pa.Schema:
         """Give the types in which rows are written."""
         return schema
@@ -155,27 +171,60 @@ class Parquet(Format):
         # The schema is kept, since the library makes a new one on every access.
         schema = reader.schema_arrow
         names = set(schema.names)
-        groups = [reader.metadata.row_group(number) for number in range(reader.metadata.num_row_groups)]
-        sizes: dict[str, int] = {}
+        rows: list[int] = []
+        sizes, largest, of_row = Counter[str](), Counter[str](), Counter[str]()
         compression = None
-        for group in groups:
+        for group in map(reader.metadata.row_group, range(reader.metadata.num_row_groups)):
+            rows.append(group.num_rows)
+            unpacked, per_row = Counter[str](), Counter[str]()
             for number in range(group.num_columns):
                 column = group.column(number)
                 path = column.path_in_schema
                 name = path if path in names else path.partition(".")[0]
-                sizes[name] = sizes.get(name, 0) + column.total_compressed_size
+                sizes[name] += column.total_compressed_size
+                unpacked[name] += column.total_uncompressed_size
+                per_row[name] += column.total_uncompressed_size / max(group.num_rows, 1)
                 compression = compression or column.compression
-        return Contents(file, schema, [group.num_rows for group in groups], sizes, compression)
+            largest |= unpacked
+            of_row |= per_row
+        return Contents(file, schema, rows, sizes, compression, largest_group=largest, most_row_bytes=of_row)
 
     def read_batches(self, contents: Contents, columns: list[str], group: int, batch_rows: int) -> Iterator[Any]:
-        """Read row groups in batches, never a whole row group at once."""
+        """Read row groups in batches, never a whole row group at once; a batch is joined of pieces of few bytes."""
+        buffer = min(PARQUET_BUFFER, max(1, PARQUET_BUFFERS // len(columns)))
         with contents.file.open() as stream:
             reader = pyarrow.parquet.ParquetFile(
-                stream, buffer_size=PARQUET_BUFFER, pre_buffer=False, page_checksum_verification=True
+                stream, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
             )
+            most = rows = batch_rows if has_dictionaries(contents.schema, columns) else min(batch_rows, DECODED_ROWS)
             for number in range(group, len(contents.group_rows)):
-                for batch in reader.iter_batches(batch_rows, row_groups=[number], columns=columns):
-                    yield batch.select(columns)
+                pieces: list[Any] = []
+                n_rows = n_bytes = 0
+                for piece in chain(reader.iter_batches(rows, row_groups=[number], columns=columns), [None]):
+                    is_full = piece is None or n_rows + len(piece) > batch_rows or n_bytes + piece.nbytes > BATCH_BYTES
+                    if pieces and is_full:
+                        yield (
+                            pa.Table.from_batches(pieces).combine_chunks().to_batches()[0] if pieces[1:] else pieces[0]
+                        )
+                        pieces, n_rows, n_bytes = [], 0, 0
+                    if piece is not None:
+                        pieces.append(piece.select(columns))
+                        n_rows, n_bytes = n_rows + len(piece), n_bytes + piece.nbytes
+                    if piece is not None and most != batch_rows:
+                        rows = max(1, min(most, BATCH_BYTES * len(piece) // max(1, piece.nbytes)))
+                        # The reader looks up the number before each piece.
+                        reader.reader.set_batch_size(rows)
+
+    def buffers(self, contents: Sequence[Contents], columns: Sequence[str]) -> int:
+        """Bytes of pages, dictionaries and a batch; no more than a few copies of the largest row group."""
+        most = 0
+        for known in contents:
+            of_columns = of_groups = 0
+            for name in columns:
+                of_group = 3 * known.largest_group.get(name, 0)
+                of_columns, of_groups = of_columns + min(COLUMN_BUFFERS, of_group), of_groups + of_group
+            most = max(most, of_columns + min(2 * BATCH_BYTES, of_groups))
+        return most
 
     def file_schema(self, schema: pa.Schema) -> pa.Schema:
         """Refuse types that Parquet does not have."""
@@ -206,7 +255,8 @@ class Arrow(Format):
             first = pa.ipc.IpcReadOptions(included_fields=[0] if len(schema) else [])
             reader = pa.ipc.open_file(stream, options=first)
             rows = [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
-        return Contents(file, schema, rows)
+        largest = measure_batch(file, rows.index(max(rows)), schema) if rows and file.is_local else {}
+        return Contents(file, schema, rows, largest_group=largest)
 
     def read_batches(self, contents: Contents, columns: list[str], group: int, _batch_rows: int) -> Iterator[Any]:
         """Read the batches of a file."""
@@ -218,6 +268,10 @@ class Arrow(Format):
                 # Arrow does not check the file, and could read beyond the buffer.
                 batch.validate(full=True)
                 yield batch.select(columns)
+
+    def buffers(self, contents: Sequence[Contents], columns: Sequence[str]) -> int:
+        """Bytes of the two largest batches, since a batch is read as a whole while rows of another are in use."""
+        return 2 * max(sum(known.largest_group.get(name, 0) for name in columns) for known in contents)
 
     def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
         """Give a writer of tables, as a context."""
@@ -277,27 +331,37 @@ class Csv(Format):
         scans = []
         for file in files:
             with explain_damage(file):
-                names, kinds_of_file, n_rows = scan(file, missing_text)
+                names, kinds_of_file, n_rows, most = scan(file, missing_text)
                 if any(pa.binary() in kinds_of_column for kinds_of_column in kinds_of_file):
                     raise pa.ArrowInvalid("invalid UTF8")
-            scans.append((names, kinds_of_file, n_rows))
+            scans.append((names, kinds_of_file, n_rows, most))
         kinds: dict[str, set[Any]] = {}
-        for names, kinds_of_file, _ in scans:
+        for names, kinds_of_file, *_ in scans:
             for name, kinds_of_blocks in zip(names, kinds_of_file, strict=True):
                 kinds.setdefault(name, set()).update(kinds_of_blocks)
         types = {}
         for name, kinds_of_blocks in kinds.items():
-            having = [file for file, (names, _, _) in zip(files, scans, strict=True) if name in names]
+            having = [file for file, (names, *_) in zip(files, scans, strict=True) if name in names]
             types[name] = pa.string() if name in text else join_types(having, name, kinds_of_blocks, missing_text)
         return [
-            Contents(file, pa.schema([(name, types[name]) for name in names]), [n_rows], missing_text=missing_text)
-            for file, (names, _, n_rows) in zip(files, scans, strict=True)
+            Contents(
+                file,
+                pa.schema([(name, types[name]) for name in names]),
+                [n_rows],
+                missing_text=missing_text,
+                most_row_bytes=dict(zip(names, most, strict=True)),
+            )
+            for file, (names, _, n_rows, most) in zip(files, scans, strict=True)
         ]
 
     def read_batches(self, contents: Contents, columns: list[str], _group: int, _batch_rows: int) -> Iterator[Any]:
         """Read a file block by block."""
         types = {column.name: value_type(column.type) for column in contents.schema}
         return typed_batches(contents.file, types, contents.missing_text, columns)
+
+    def buffers(self, _contents: Sequence[Contents], _columns: Sequence[str]) -> int:
+        """Bytes of the blocks that Arrow holds."""
+        return BLOCKS_HELD * FIRST_BLOCK
 
     def file_schema(self, schema: pa.Schema) -> pa.Schema:
         """Give the schema in types that text can hold."""
@@ -365,11 +429,43 @@ def read_batches(contents: Contents, columns: Sequence[str], skip: int, batch_ro
         if batch is None:
             break
         n_read += batch.num_rows
-        for start in range(skip, batch.num_rows, batch_rows):
-            yield batch.slice(start, batch_rows)
+        if skip < batch.num_rows:
+            yield from slices(batch.slice(skip), batch_rows, whole=has_dictionaries(contents.schema, columns))
         skip = max(0, skip - batch.num_rows)
     if n_read != contents.n_rows:
         raise messages.source_changed(file.path)
+
+
+def slices(batch: Any, most_rows: int, whole: bool) -> Iterator[Any]:
+    """Cut a batch into slices of some rows and, unless `whole`, `BATCH_BYTES` bytes, since rows in use are copied."""
+    for start in range(0, batch.num_rows, most_rows):
+        part = batch.slice(start, most_rows)
+        if whole or part.num_rows == 1 or part.nbytes <= BATCH_BYTES:
+            yield part
+        else:
+            yield from slices(part, -(-part.num_rows // 2), whole)
+
+
+def has_dictionaries(schema: pa.Schema, columns: Sequence[str]) -> bool:
+    """Tell whether some of the columns have dictionaries, of which every piece of rows has a whole one."""
+    found = False
+    for name in columns:
+        found |= pa.types.is_dictionary(schema.field(name).type)
+    return found
+
+
+def measure_batch(file: "SourceFile", number: int, schema: pa.Schema) -> dict[str, int]:
+    """Give the bytes of each column of one batch of an Arrow file, which are read only if they are compressed."""
+    sizes: dict[str, int] = {}
+    some = max(1, len(schema) // 32)
+    with pa.memory_map(file.path) as stream:
+        for first in range(0, len(schema), some):
+            fields = [*range(first, min(first + some, len(schema)))]
+            options = pa.ipc.IpcReadOptions(included_fields=fields)
+            batch = pa.ipc.open_file(stream, options=options).get_batch(number)
+            # Nothing is read from buffers, since the batch was not validated.
+            sizes |= {name: batch.column(name).get_total_buffer_size() for name in batch.schema.names}
+    return sizes
 
 
 def copy_rows(table: pa.Table) -> pa.Table:
@@ -414,25 +510,30 @@ def csv_conversion(missing_text: Sequence[str], types: Mapping[str, Any], column
     )
 
 
-def scan(file: "SourceFile", missing_text: Sequence[str]) -> tuple[list[str], list[set[Any]], int]:
-    """Read one file: the names of its columns, their types block by block, and its number of rows."""
+def scan(file: "SourceFile", missing_text: Sequence[str]) -> tuple[list[str], list[set[Any]], int, list[float]]:
+    """Read one file: the names of its columns, their types block by block, its number of rows, most bytes of a row."""
     parsing = csv_parsing(file.suffix)
-    if file.state()[0] * (8 if file.suffix.endswith(".gz") else 1) <= SMALL:
-        with open_text(file) as stream:
-            conversion = csv_conversion(missing_text, {})
-            # Arrow's threads would hang at the end of the process if a row were larger than a block.
-            blocks = pyarrow.csv.ReadOptions(block_size=max(BLOCK, SMALL))
-            table = pyarrow.csv.read_csv(stream, blocks, parse_options=parsing, convert_options=conversion)
-        return table.column_names, [{kind} for kind in table.schema.types], table.num_rows
+    with open_text(file) as stream:
+        # A compressed file may hold any number of bytes.
+        text = stream.read(SMALL + 1) if file.state()[0] <= SMALL else None
+    if text is not None and len(text) <= SMALL:
+        conversion = csv_conversion(missing_text, {})
+        # Arrow's threads would hang at the end of the process if a row were larger than a block.
+        blocks = pyarrow.csv.ReadOptions(block_size=max(BLOCK, SMALL))
+        table = pyarrow.csv.read_csv(pa.BufferReader(text), blocks, parse_options=parsing, convert_options=conversion)
+        most = [column.nbytes / max(table.num_rows, 1) for column in table.columns]
+        return table.column_names, [{kind} for kind in table.schema.types], table.num_rows, most
     with open_text(file) as stream:
         names = list(pyarrow.csv.open_csv(stream, parse_options=parsing).schema.names)
     kinds: list[set[Any]] = [set() for _ in names]
-    n_rows = 0
+    n_rows, most = 0, [0.0] * len(names)
     for batch in typed_batches(file, dict.fromkeys(names, pa.binary()), missing_text):
         n_rows += batch.num_rows
+        of_row = [column.nbytes / max(batch.num_rows, 1) for column in batch.columns]
+        most = list(map(max, most, of_row))
         for kinds_of_column, kind in zip(kinds, infer_types(batch, missing_text), strict=True):
             kinds_of_column.add(kind)
-    return names, kinds, n_rows
+    return names, kinds, n_rows, most
 
 
 def find_bad_line(file: "SourceFile") -> int:
@@ -463,14 +564,25 @@ def find_bad_row(file: "SourceFile") -> pa.ArrowInvalid | None:
 def typed_batches(
     file: "SourceFile", types: Mapping[str, Any], missing_text: Sequence[str], columns: Sequence[str] | None = None
 ) -> Iterator[Any]:
-    """Read a CSV file block by block, in given types."""
-    with open_text(file) as stream:
-        yield from pyarrow.csv.open_csv(
-            stream,
-            read_options=pyarrow.csv.ReadOptions(block_size=BLOCK),
-            parse_options=csv_parsing(file.suffix),
-            convert_options=csv_conversion(missing_text, types, columns),
-        )
+    """Read a CSV file block by block, in given types; if a row does not fit into a block, in larger blocks."""
+    n_read = 0
+    for block_bytes in sorted({min(FIRST_BLOCK, BLOCK), BLOCK}):
+        skip = n_read
+        try:
+            with open_text(file) as stream:
+                for batch in pyarrow.csv.open_csv(
+                    stream,
+                    read_options=pyarrow.csv.ReadOptions(block_size=block_bytes),
+                    parse_options=csv_parsing(file.suffix),
+                    convert_options=csv_conversion(missing_text, types, columns),
+                ):
+                    new = batch.slice(min(skip, batch.num_rows))
+                    skip, n_read = skip + new.num_rows - batch.num_rows, n_read + new.num_rows
+                    yield new
+            return
+        except pa.ArrowInvalid as error:
+            if block_bytes == BLOCK or "straddling object" not in str(error):
+                raise
 
 
 def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
@@ -525,6 +637,11 @@ def fits(file: "SourceFile", name: str, kind: Any, missing_text: Sequence[str]) 
 def is_text(kind: pa.DataType) -> bool:
     """Tell whether values of this type are strings."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def has_fixed_width(kind: pa.DataType) -> bool:
+    """Tell whether all values of this type take the same number of bytes."""
+    return bool(pa.types.is_primitive(kind) or pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind))
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:

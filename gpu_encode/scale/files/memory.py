@@ -20,7 +20,7 @@ import pyarrow as pa
 from cpu_fallback.memory_pool import pool
 from gpu_encode.fitting.columns import map_columns
 from gpu_encode.scale.files.source import Size
-from gpu_encode.scale.files.writing import MOST_GROUP_ROWS
+from gpu_encode.scale.files.writing import FEWEST_ROWS, GROUP_BYTES, MOST_GROUP_ROWS
 from gpu_encode.scale.messages import CategoriesError, Need
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
 from gpu_encode.schemes.plans import FoldPlan
@@ -33,25 +33,21 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.words.sizes import read_size
 
 MOST_ROWS = 1 << 23
-# Smaller chunks cost more time than they save memory.
-FEWEST_ROWS = 1 << 12
 # Arrow would need wider offsets for an array with more bytes of text.
 MOST_BYTES = 1 << 30
 # Rows of the sample from which the bytes of a row are estimated.
 SAMPLE = 1 << 12
 # Bytes of Python, Arrow, NumPy, scikit-learn, numba and our kernels when all of them are loaded.
-LOADED = 450 << 20
+LOADED = 400 << 20
 # Bytes per row for one column or joint key while it is encoded: codes, folds, and their inputs.
 WORK_PER_KEY = 48
-# Bytes for reading and writing a column, whatever the size of chunks: pages and dictionaries of Parquet.
-BUFFERS_PER_COLUMN = 4 << 20
-# Bytes in memory of one row group of Parquet, or of one batch of Arrow, that is being written.
-GROUP_BYTES = 16 << 20
+# Copies of a row group at the same time while it is written.
+GROUP_COPIES = 3
 # At most the limit divided by this number is kept as freed memory for the next arrays.
 KEPT_SHARE = 64
 
 # Bytes of a category in addition to its values: while two vocabularies are joined; while a vocabulary is searched.
-JOINING, FINDING = 96, 48
+JOINING, FINDING = 160, 48
 # Bytes of an encoding: in its table and look-up; while one pass computes it; while array expressions compute it.
 TABLE, IN_ONE_PASS, IN_ARRAYS = 18, 8, 120
 # Assumed number of digits of the sums of a real target, before a value was seen.
@@ -81,6 +77,11 @@ def limit_of(memory_limit: Any) -> int:
     if memory_limit is None:
         return resident_bytes() + max(available_bytes() // 4, 512 << 20)
     return read_size(memory_limit, "memory_limit")
+
+
+def free_bytes(limit: int) -> int:
+    """Bytes of a limit that this process does not hold yet; at least 1."""
+    return max(1, limit - max(resident_bytes(), LOADED))
 
 
 def resident_bytes() -> int:
@@ -127,21 +128,21 @@ class PassBytes(NamedTuple):
     ----------
     row_bytes : float
         Bytes of a row in memory.
-    n_columns : int
-        Columns that are read.
     n_keys : int
         Columns and joint keys that are encoded.
     output_row_bytes : float, default=0.0
         Bytes of the encodings of a row.
     n_rows : int, optional
         Rows of the source: a few rows need less memory than the smallest chunk.
+    reading : int, default=0
+        Bytes that exist while columns are read, whatever the size of chunks.
     """
 
     row_bytes: float
-    n_columns: int
     n_keys: int
     output_row_bytes: float = 0.0
     n_rows: int | None = None
+    reading: int = 0
 
     @property
     def at_work(self) -> float:
@@ -151,8 +152,11 @@ class PassBytes(NamedTuple):
     @property
     def buffers(self) -> int:
         """Bytes for reading and writing, whatever the size of chunks."""
-        most = BUFFERS_PER_COLUMN * self.n_columns
-        return most if self.n_rows is None else min(most, int(2 * self.n_rows * self.row_bytes))
+        writing = GROUP_COPIES * GROUP_BYTES if self.output_row_bytes else 0
+        if self.n_rows is None:
+            return self.reading + writing
+        most = int(GROUP_COPIES * self.n_rows * (self.row_bytes + self.output_row_bytes))
+        return min(self.reading, most) + min(writing, most)
 
     @property
     def fewest_rows(self) -> int:
@@ -258,6 +262,8 @@ class KeyBytes:
             cells = n_categories * views * max(sums.accumulators.shape[2] - sums.spec.first_output, 1)
             tables.append(TABLE * cells)
             fused = rule.describe_fused() is not None and sums.distribution is None and not key.levels
+            # Kernels that are not compiled yet do not serve.
+            fused = fused and ops.host(sums.accumulators.size).fused is not None
             work.append((IN_ONE_PASS if fused else IN_ARRAYS) * cells + IN_ARRAYS * cells / views)
         words = sum(vocabulary.values.array.nbytes for vocabulary in key.vocabularies)
         # Combinations take 4 bytes a column for the numbers of values; the rest of a joint key takes twice as much.
@@ -311,7 +317,8 @@ class Room:
         classes = [counted_classes(info.kind, info.classes) for info in encoding_plan.targets]
         width = sum(LIKELY_WIDTH if number == 1 else number for number in classes)
         self._n_keys = n_keys
-        self._row_bytes, self._row = row_bytes, 2 * row_bytes + WORK_OF_ROW * n_keys
+        # Each row may bring a new category, whose values are joined with those of earlier rows.
+        self._row_bytes, self._row = row_bytes, 4 * row_bytes + (WORK_OF_ROW + JOINING) * n_keys
         self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
 
     def rows_of_piece(self, sums: PartialSums) -> int:

@@ -284,6 +284,11 @@ def tables_of(rows: Source, columns: Sequence[str], limit: int, n_keys: int) -> 
         return
     row_bytes = rows.row_bytes()
     n_bytes = max(1.0, sum(row_bytes[name] for name in columns))
-    size = memory.chunk_size(limit, memory.PassBytes(n_bytes, len(columns), n_keys, n_rows=rows.n_rows))
+    size = memory.chunk_size(
+        limit,
+        memory.PassBytes(
+            n_bytes, n_keys, n_rows=rows.n_rows, reading=rows.files[0].format.buffers(rows.contents, columns)
+        ),
+    )
     for chunk in rows.chunks(columns, size):
         yield chunk.table

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from cpu_fallback.cached import cached_property
 from gpu_encode.scale.files import memory
+from gpu_encode.scale.files.formats import has_fixed_width
 from gpu_encode.scale.files.memory import Room
 from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, without_columns
 from gpu_encode.scale.files.staging import Staging, describe_run, end_publication
@@ -388,8 +389,9 @@ class Run:
 
     def bytes_of_pass(self, columns: Sequence[str], n_keys: int, n_outputs: int) -> memory.PassBytes:
         """Say how much memory a pass over some columns needs."""
-        row_bytes, n_rows = self.bytes_of_row(columns), self.source.n_rows
-        return memory.PassBytes(row_bytes, len(columns), n_keys, 8 * n_outputs, n_rows)
+        row_bytes, source = self.bytes_of_row(columns), self.source
+        reading = source.files[0].format.buffers(source.contents, columns)
+        return memory.PassBytes(row_bytes, n_keys, 8 * n_outputs, source.n_rows, reading)
 
     def check_classes(self, columns: Sequence[str], n_keys: int, n_classes: int) -> None:
         """Refuse a target with so many classes that a column for each class and key does not fit into the limit."""
@@ -411,7 +413,7 @@ class Run:
 
     def bytes_of_row(self, columns: Sequence[str]) -> float:
         """Bytes of a row in memory, with some of its columns."""
-        return max(1.0, sum(self._row_bytes[name] for name in columns))
+        return max(1.0, sum(map(self._row_bytes.__getitem__, columns)))
 
     def keep_rows(self, size: Size) -> None:
         """Let the first pass keep all rows in memory if they fit into one chunk with all columns."""
@@ -495,12 +497,16 @@ class Run:
         first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
         self.columns = len(schema)
+        row_bytes = 0.0
+        for column in schema:
+            fixed = has_fixed_width(column.type)
+            row_bytes += column.type.bit_width / 8 if fixed else self._row_bytes.get(column.name, 0.0)
         files = OutputFiles(
             outputs,
             schema,
             self.destination.compression,
             self.staging,
-            memory.group_rows(self.bytes_of_row(self.source.schema.names)),
+            memory.group_rows(max(self.bytes_of_row(self.source.schema.names), row_bytes)),
         )
         # Chunks begin where they would without an interruption, since some schemes depend on it.
         start = 0 if from_start else first_row // size.rows * size.rows
@@ -558,8 +564,9 @@ class Run:
 
 def count_missing(table: pa.Table, names: Collection[str]) -> Counter[str]:
     """Count the rows without a value, for each of some columns."""
-    counts = {name: table[name].null_count for name in table.column_names if name in names}
-    for name in counts:
-        if pa.types.is_floating(table.schema.field(name).type):
+    counts = Counter[str]()
+    for name in {*table.column_names} & {*names}:
+        counts[name] = table[name].null_count
+        if pa.types.is_floating(table[name].type):
             counts[name] = pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py() or 0
-    return Counter(counts)
+    return counts

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, repeat
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale import messages
 from gpu_encode.scale.files import files, stores
 from gpu_encode.scale.files.files import SourceFile, SourceFiles
-from gpu_encode.scale.files.formats import Contents, is_text, read_batches, value_type
+from gpu_encode.scale.files.formats import Contents, has_fixed_width, is_text, read_batches, value_type
 from gpu_encode.scale.files.streams import Stream, open_stream
 from gpu_encode.scale.parts import Part
 from gpu_encode.tables import frames
@@ -178,9 +178,13 @@ class Source:
         return replace(self, loaded=pa.concat_tables([self.schema.empty_table(), *tables]))
 
     def row_bytes(self) -> dict[str, float]:
-        """Estimate the bytes of a row in each column, from the first rows of a few files."""
+        """Estimate the bytes of a row in each column, from the first rows of a few files and what the files tell."""
         names = self.schema.names
         most = dict.fromkeys(names, 0.0)
+        for known in self.contents:
+            for name, n_bytes in known.most_row_bytes.items():
+                if not has_fixed_width(self.schema.field(name).type):
+                    most[name] = max(most[name], n_bytes)
         for number in {0, len(self.files) // 2, len(self.files) - 1}:
             table = next(self._file_tables(number, names, SAMPLE_ROWS, 0), None)
             if table is not None and table.num_rows:
@@ -200,7 +204,7 @@ class Source:
             return 0
         total = 0
         for (size, _), known in zip(self.states, self.contents, strict=True):
-            total += sum(known.column_bytes.get(name, 0) for name in columns) if known.column_bytes else size
+            total += sum(map(known.column_bytes.get, columns, repeat(0))) if known.column_bytes else size
         return total
 
     def chunks(

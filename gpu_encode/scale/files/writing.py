@@ -10,18 +10,23 @@ from pathlib import Path, PurePath, PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from cpu_fallback.types import Array
 from gpu_encode.scale import messages
 from gpu_encode.scale.files import stores
 from gpu_encode.scale.files.files import is_url
-from gpu_encode.scale.files.formats import SUFFIXES, copy_rows, suffix_of
+from gpu_encode.scale.files.formats import SUFFIXES, copy_rows, has_fixed_width, is_text, suffix_of
 from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
 from gpu_encode.storage.archive import sync_file
 
-# Most rows of a row group of Parquet, or of a batch of Arrow.
-MOST_GROUP_ROWS = 1 << 19
+# Bytes in memory of a row group of Parquet, or of a batch of Arrow, and its most rows.
+GROUP_BYTES, MOST_GROUP_ROWS = 16 << 20, 1 << 19
+# Smaller pieces of rows cost more time than they save memory.
+FEWEST_ROWS = 1 << 12
 
 
 class RowWriter:
@@ -35,7 +40,8 @@ class RowWriter:
     compression : str, optional
         For Parquet (default zstd) and Arrow (default none).
     group_rows : int, optional
-        Rows of each row group of Parquet and batch of Arrow; so a file does not depend on chunks.
+        Rows of each row group of Parquet and batch of Arrow; so a file does not depend on chunks.  If texts are longer
+        than expected, a group ends earlier, at a row that follows from the rows of the file alone.
 
     Examples
     --------
@@ -59,7 +65,7 @@ class RowWriter:
         self._dictionaries: dict[int, Any] = {}
         self._group_rows = group_rows
         self._gathered: list[Any] = []
-        self._room = group_rows
+        self._room, self._n_bytes = group_rows, 0
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as files:
@@ -92,19 +98,61 @@ class RowWriter:
             self._writer.write_table(table.cast(self._format.file_schema(table.schema)))
             return
         while table.num_rows:
-            piece, table = table.slice(0, self._room), table.slice(self._room)
+            rows, is_full = self._rows_that_fit(table.slice(0, self._room))
+            piece, table = table.slice(0, rows), table.slice(rows)
             self._gathered.append(piece)
-            self._room -= piece.num_rows
-            if not self._room:
+            self._room -= rows
+            if is_full:
                 self._write_group()
         if self._gathered:
             # A slice would keep the whole table in memory.
             self._gathered[-1] = copy_rows(self._gathered[-1])
 
+    def _rows_that_fit(self, table: Any) -> tuple[int, bool]:
+        """Give the number of rows that still belong to the row group, and whether it ends with them."""
+        sizes = np.zeros(table.num_rows, np.int64)
+        for column in table.columns:
+            if not has_fixed_width(column.type):
+                sizes += bytes_of_rows(column)
+        totals = self._n_bytes + np.append(0, np.cumsum(sizes))
+        # A group may end only at a multiple of some rows from its beginning, wherever the pieces that come begin.
+        borders = np.arange((self._room - self._group_rows) % FEWEST_ROWS, table.num_rows, FEWEST_ROWS)
+        ends = borders[totals[borders] > 2 * GROUP_BYTES]
+        rows = int(ends[0]) if len(ends) else table.num_rows
+        self._n_bytes = int(totals[rows])
+        return rows, bool(len(ends)) or rows == self._room
+
     def _write_group(self) -> None:
         table = pa.concat_tables(self._gathered).unify_dictionaries().combine_chunks()
-        self._gathered, self._room = [], self._group_rows
+        self._gathered, self._room, self._n_bytes = [], self._group_rows, 0
         self._writer.write_table(self._format.arrange(table, self._dictionaries), self._group_rows)
+
+
+def bytes_of_rows(column: Any) -> Array:
+    """Give the bytes of the texts in each row, also of texts in lists and structs.
+
+    Examples
+    --------
+    >>> bytes_of_rows(pa.chunked_array([["Bonn", None], ["Rio"]])).tolist()
+    [4, 0, 3]
+    >>> bytes_of_rows(pa.chunked_array([[["Bonn", "Rio"], [], None]])).tolist()
+    [7, 0, 0]
+    """
+    kind, none = column.type, np.zeros(len(column), np.int64)
+    if pa.types.is_struct(kind):
+        return sum((bytes_of_rows(pc.struct_field(column, number)) for number in range(kind.num_fields)), none)
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not (is_list or is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        return none
+    if pa.types.is_string_view(kind):
+        column = column.cast(pa.large_string())
+    counts = pc.list_value_length(column) if is_list else pc.binary_length(column)
+    lengths: Array = pc.fill_null(counts, 0).to_numpy().astype(np.int64)
+    if not is_list:
+        return lengths
+    width = kind.value_type.bit_width if has_fixed_width(kind.value_type) else 0
+    sums = np.append(0, np.cumsum(bytes_of_rows(pc.list_flatten(column))))
+    return np.diff(sums[np.append(0, np.cumsum(lengths))]) + lengths * width // 8
 
 
 def check_compression(compression: str | None, suffix: str) -> None:

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode import TargetEncoder, encode_dataset, load, transform_dataset
+from gpu_encode.scale.files import writing
 from gpu_encode.scale.files.new_rows import run_transforming
 from gpu_encode.scale.files.run import Options, OutputFiles
 from gpu_encode.scale.files.source import open_source
@@ -54,6 +55,31 @@ def test_dictionaries_that_grow_from_piece_to_piece(tmp_path: Path, suffix: str)
     expected = ["Bonn", "Lima", "Oslo", None, "Lima", None]
     # A line with nothing on it is no row of a CSV file.
     assert [city for city in read_rows(path)["city"].to_pylist() if city] == [city for city in expected if city]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_groups_end_where_texts_are_longer_than_expected(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "GROUP_BYTES", 1000)
+    monkeypatch.setattr(writing, "FEWEST_ROWS", 8)
+    texts = [["x" * 100] * (row % 3) if row > 150 else ["x"] for row in range(300)]
+    table = pa.table({"row": list(range(300)), "texts": texts, "text": ["".join(of_row) for of_row in texts]})
+    written = set()
+    for number, rows in enumerate((300, 90, 7)):
+        path = tmp_path / f"{number}{suffix}"
+        with RowWriter(path, table.schema, group_rows=64) as writer:
+            for start in range(0, len(table), rows):
+                writer.write(table.slice(start, rows))
+        written.add(path.read_bytes())
+    assert len(written) == 1
+    source = open_source(path)
+    assert read_rows(path).equals(table)
+    [rows_of_groups] = [contents.group_rows for contents in source.contents]
+    assert rows_of_groups[0] == 64
+    assert min(rows_of_groups[:-1]) % 8 == 0
+    # A group takes one step beyond the bytes that it may have.
+    assert max(rows_of_groups[3:]) <= 8 + 2000 // 200 + 8
 
 
 def test_types_and_metadata_of_columns_pass_through(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_chunks_of_a_size_of_their_own_in_every_pass(
     tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def by_columns(_: int, needed: memory.PassBytes, *__: object) -> Size:
-        return Size(7 * needed.n_columns, n_bytes=int(60 * needed.row_bytes), batch_rows=9)
+        return Size(7 * (1 + int(needed.row_bytes) // 8), n_bytes=int(60 * needed.row_bytes), batch_rows=9)
 
     monkeypatch.setattr(memory, "chunk_size", by_columns)
     encoder = TargetEncoder(columns=["city", ("device", "zip")], cv=SCHEMES[scheme])

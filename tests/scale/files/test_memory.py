@@ -87,42 +87,42 @@ def test_a_container_may_have_less(
 
 def test_a_process_that_holds_much_is_left_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
-    assert memory.chunk_size(memory.limit_of(None), PassBytes(8.0, 1, 1, 8.0)).rows >= memory.FEWEST_ROWS
+    assert memory.chunk_size(memory.limit_of(None), PassBytes(8.0, 1, 8.0)).rows >= memory.FEWEST_ROWS
 
 
 def test_chunks_fit_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "resident_bytes", lambda: 100 << 20)
     rows = {}
     for limit in (1 << 30, 2 << 30, 4 << 30):
-        size = memory.chunk_size(limit, PassBytes(100.0, 10, 3, 24.0))
+        size = memory.chunk_size(limit, PassBytes(100.0, 3, 24.0))
         assert 3 * size.n_bytes < limit
         assert size.batch_rows <= size.rows
         rows[limit] = size.rows
     assert sorted(rows.values()) == list(rows.values())
     assert rows[4 << 30] > 3 * rows[1 << 30]
-    assert memory.chunk_size(1 << 50, PassBytes(8.0, 1, 1, 8.0)).rows == memory.MOST_ROWS
-    assert memory.chunk_size(1 << 50, PassBytes(1e6, 1, 1, 8.0)).rows <= memory.MOST_BYTES / 1e6 + memory.FEWEST_ROWS
+    assert memory.chunk_size(1 << 50, PassBytes(8.0, 1, 8.0)).rows == memory.MOST_ROWS
+    assert memory.chunk_size(1 << 50, PassBytes(1e6, 1, 8.0)).rows <= memory.MOST_BYTES / 1e6 + memory.FEWEST_ROWS
 
 
 def test_few_rows_need_little_however_many_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "resident_bytes", lambda: 100 << 20)
     with pytest.raises(ValueError, match="Give at least"):
-        memory.chunk_size(1 << 30, PassBytes(24_000.0, 3000, 3000, 24_000.0))
-    assert memory.chunk_size(1 << 30, PassBytes(24_000.0, 3000, 3000, 24_000.0, n_rows=100)).rows >= 100
+        memory.chunk_size(1 << 30, PassBytes(24_000.0, 3000, 24_000.0))
+    assert memory.chunk_size(1 << 30, PassBytes(24_000.0, 3000, 24_000.0, n_rows=100)).rows >= 100
 
 
 def test_a_limit_that_is_too_small_says_what_is_enough() -> None:
     with pytest.raises(ValueError, match=r"Give at least [\d,]+ MiB") as caught:
-        memory.chunk_size(100 << 20, PassBytes(100.0, 10, 3, 24.0))
+        memory.chunk_size(100 << 20, PassBytes(100.0, 3, 24.0))
     with pytest.raises(ValueError, match=r"memory_limit is 2 bytes \('2GiB' has a unit\), of which"):
-        memory.chunk_size(2, PassBytes(100.0, 10, 3, 24.0))
+        memory.chunk_size(2, PassBytes(100.0, 3, 24.0))
     needed = int(str(caught.value).partition("at least ")[2].split()[0].replace(",", ""))
-    assert memory.chunk_size((needed + 20) << 20, PassBytes(100.0, 10, 3, 24.0)).rows >= memory.FEWEST_ROWS
+    assert memory.chunk_size((needed + 20) << 20, PassBytes(100.0, 3, 24.0)).rows >= memory.FEWEST_ROWS
 
 
 def test_a_limit_that_sums_have_used_up_is_refused() -> None:
     with pytest.raises(ValueError, match=r"holds .* MiB, what was learned of the categories included, already"):
-        memory.chunk_size(100 << 20, PassBytes(100.0, 10, 3, 24.0), begun=True)
+        memory.chunk_size(100 << 20, PassBytes(100.0, 3, 24.0), begun=True)
 
 
 def test_memory_does_not_grow_with_the_number_of_chunks(tmp_path: Path) -> None:

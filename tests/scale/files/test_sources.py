@@ -13,7 +13,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from gpu_encode.scale.files import files
+from gpu_encode.scale.files import files, formats
 from gpu_encode.scale.files.source import Size, open_source
 from tests.scale.files.encoded import read_rows
 
@@ -93,6 +93,34 @@ def test_chunks_end_early_where_rows_are_wide(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", pa.table({"text": ["x" * 1000] * 8}))
     chunks = open_source(path).chunks(["text"], Size(5, n_bytes=2500, batch_rows=1))
     assert [chunk.table.num_rows for chunk in chunks] == [3, 2, 3]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv"])
+@pytest.mark.parametrize("n_values", [3, 4000], ids=["a dictionary of texts", "texts as they are"])
+def test_pieces_stay_small_where_texts_grow(
+    tmp_path: Path, suffix: str, n_values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("BATCH_BYTES", 1 << 14), ("DECODED_ROWS", 1 << 6), ("FIRST_BLOCK", 1 << 14)):
+        monkeypatch.setattr(formats, name, value)
+    texts = [f"{row % n_values}" + "x" * 1000 * (row >= 3000) for row in range(4000)]
+    source = open_source(write(tmp_path / f"x{suffix}", pa.table({"row": list(range(4000)), "text": texts})))
+    pieces = [*source._tables(["row", "text"], 1 << 12, 0)]
+    assert pa.concat_tables(pieces)["text"].to_pylist() == texts
+    # A piece of Parquet is decoded before anybody knows how long its texts are.
+    assert max(piece.nbytes for piece in pieces) <= (1 << 14) + (suffix == ".parquet") * (1 << 6) * 1020
+    assert len(pieces) < 200
+
+
+def test_rows_longer_than_a_block_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"row": list(range(300)), "text": ["x" * (9000 if row % 100 == 99 else 7) for row in range(300)]})
+    path = write(tmp_path / "x.csv", table)
+    monkeypatch.setattr(formats, "FIRST_BLOCK", 1 << 12)
+    assert read_rows(path).equals(table)
+    monkeypatch.setattr(formats, "SMALL", 1 << 10)
+    assert read_rows(path).equals(table)
+    monkeypatch.setattr(formats, "BLOCK", 1 << 11)
+    with pytest.raises(ValueError, match="a row is larger than the"):
+        read_rows(path)
 
 
 def test_only_columns_that_are_wanted_are_read(tmp_path: Path) -> None:
