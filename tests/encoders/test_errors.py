@@ -56,7 +56,10 @@ PARAMETERS = [
     ({"hierarchy": {"zip": ge.Bits(1, width=2)}}, r"'zip': Bits\(.*width=2\) does not apply to 2 of its values, such"),
     ({"hierarchy": {"city": ge.Prefixes()}}, r"needs at least one length, for example Prefixes\(4, 3\)"),
     ({"hierarchy": {"city": ge.Prefixes(1, 2)}}, r"Prefixes\(1, 2\) must fall strictly"),
-    ({"hierarchy": {"city": ge.Prefixes(0)}}, "'lengths' parameter of Prefixes must be an integer of at least 1. Got"),
+    (
+        {"hierarchy": {"city": ge.Prefixes(0)}},
+        "'lengths' parameter of Prefixes must be an integer of at least 1 and at most 2147483647. Got",
+    ),
     ({"hierarchy": {"city": ge.Parts("")}}, "'separator' parameter of Parts must be a text that is not empty. Got ''"),
     ({"hierarchy": {"zip": ge.Bits(40)}}, "must lie below width=32"),
     ({"hierarchy": {JOINT: ge.Prefixes(1)}, "columns": [JOINT]}, "Prefixes applies to a single column"),
@@ -95,7 +98,10 @@ PARAMETERS = [
     ({"cv": ge.TimeFolds(3, time="dya")}, "The scheme's column 'dya' is not a column of X. Did you mean 'day'"),
     ({"cv": ge.Holdout(1.5)}, "'fraction' parameter of Holdout must be a finite number of at least 0 and at most 1"),
     ({"cv": ge.Holdout(0)}, "'fraction' parameter of Holdout must lie between 0.005 and 0.995. Got 0"),
-    ({"cv": ge.Ordered(0)}, "'n_permutations' parameter of Ordered must be an integer of at least 1. Got 0"),
+    (
+        {"cv": ge.Ordered(0)},
+        "'n_permutations' parameter of Ordered must be an integer of at least 1 and at most 65536. Got 0",
+    ),
     ({"cv": ge.Ordered(burn_in=1.5)}, "'burn_in' parameter of Ordered must be an integer or a share below 1. Got 1.5"),
     ({"cv": ge.Ordered(average=None)}, "'average' parameter of Ordered must be one of True, False. Got None"),
     ({"cv": ge.Ordered(shuffle=None)}, "'shuffle' parameter of Ordered must be one of True, False. Got None"),

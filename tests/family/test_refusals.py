@@ -143,7 +143,10 @@ OTHERS = [
     *of(
         ge.HashingEncoder,
         None,
-        ({"n_components": 0}, "'n_components' parameter of HashingEncoder must be an integer of at least 1. Got 0"),
+        (
+            {"n_components": 0},
+            "'n_components' parameter of HashingEncoder must be an integer of at least 1 and at most 65536. Got 0",
+        ),
         ({"alternate_sign": 1}, "'alternate_sign' .* one of True, False"),
         ({"per_column": "yes"}, "'per_column' .* one of True, False"),
         ({"seed": -1}, "'seed' .* integer of at least 0"),
