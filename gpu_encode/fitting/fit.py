@@ -431,7 +431,6 @@ def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array]
     for scheme, of_key in dict(zip(map(id, schemes), zip(schemes, sums, strict=True), strict=True)).values():
         warn_of_rare_classes(context, scheme, of_key)
     parameters.warn_of_plans(plans, blind.of_plan)
-    # Columns tell enough: combinations of joint keys are not counted before somebody asks for them.
     vocabularies = chain.from_iterable(map(attrgetter("vocabularies"), context.keys))
     if device_of(ops) == "cpu" and max(map(len, vocabularies), default=0) * MOST_EQUAL > context.rows.n_rows:
         warn_of_copies(context, schemes, plans)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from operator import attrgetter
 from itertools import repeat
 from typing import Any
 
@@ -152,9 +153,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
         return fit_views(encoder, encoding_plan, encoding_plan.plan, model)
     plans = encoding_plan.plans_of_keys(model)
     kept = [
-        []
-        if isinstance(plan, FoldPlan)
-        else [widen(of_target, reach.layout) for of_target, reach in zip(per_target, reaches, strict=True)]
+        [] if isinstance(plan, FoldPlan) else [*map(widen, per_target, map(attrgetter("layout"), reaches))]
         for per_target, plan in zip(model.statistics, plans, strict=True)
     ]
     before: list[list[list[CheckpointState]]] = []
