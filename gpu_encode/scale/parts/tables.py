@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from operator import attrgetter
 from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
