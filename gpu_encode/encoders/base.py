@@ -399,7 +399,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def _read_more(self, call: str, inputs: Inputs, known: Model | None) -> FitContext:
         """Read rows that are added to the model, or taken out of it."""
         parameters = self._parameters()
-        check_rows_add_up(call, parameters)
+        check_rows_add_up(call, parameters, [] if known is None else [known])
         context = prepare(parameters, inputs, known, more_may_come=True)
         if known is not None:
             self._check_names(context.rows.inputs, known.selection, reset=False)
@@ -427,7 +427,6 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         [array([0.5, 1. , 1. ])]
         """
         check_is_fitted(self, "_model")
-        check_rows_add_up("merge", self._parameters())
         model = merge_models(self, self._model, others)
         self._check_model(model)
         self._publish(model)

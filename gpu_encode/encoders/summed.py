@@ -19,7 +19,7 @@ from gpu_encode.encoders.codes import (
     to_columns,
     without_folds,
 )
-from gpu_encode.fitting.compatibility import check_rows_add_up, merge_models
+from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
@@ -148,7 +148,6 @@ class SummedEncoder(CodesEncoder):
         ValueError
             If parameters, columns or targets differ; nothing is then changed.
         """
-        check_rows_add_up("merge", self._parameters())
         self._publish(merge_models(self, self._summed, others))
         return self
 

@@ -185,6 +185,13 @@ class Parameters:
         """Whether new rows see only some folds, or each fold apart, or rows by their age, rather than all rows."""
         return any(scheme.new_rows_see_folds for scheme in self.every_scheme)
 
+    @property
+    def partial_scheme(self) -> str:
+        """The scheme, or the schemes of all keys, if new rows see only some rows or weighed rows; otherwise ""."""
+        if not self.new_rows_see_folds:
+            return ""
+        return repr(dict(self.scheme_by_key) if self.scheme_by_key else self.scheme)
+
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""
         owner, words = self.owner, (self.as_unseen, "nan", "error")
