@@ -221,7 +221,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def _learn_from(self, inputs: Inputs) -> None:
         """Learn the encodings of new rows, and keep the model."""
         parameters = self._parameters()
-        sums_alone = not parameters.new_rows_see_folds
+        sums_alone = not parameters.partial_scheme
         context = prepare(parameters, inputs, sums_alone=sums_alone)
         sums = sum_rows(context, None if sums_alone else plan_keys(context, for_new_rows=True))
         check_weights(parameters.owner, context.rules, sums, context.rows.ops)

@@ -153,7 +153,7 @@ class SummedEncoder(CodesEncoder):
 
     def _fit_rows(self, context: FitContext) -> CodedRows:
         """Learn from the rows of a call, and give the codes of the keys that get encodings."""
-        folds = context.parameters.new_rows_see_folds
+        folds = context.parameters.partial_scheme
         plan = plan_rows(context.parameters.scheme, context.rows, context.targets) if folds else plans.all_rows()
         model = make_model(context, sum_rows(context, [plan] * len(context.tasks)), self._most_pairs(context))
         rows = read_codes(context)
