@@ -449,15 +449,13 @@ def warn_of_copies(context: FitContext, schemes: Sequence[Scheme], plans: Sequen
             compared |= {(column,): found.column(column) for column in entry.members}
         else:
             compared[entry.members] = written(found)
-    share = share_of_copies([*compared.values()], target.labels)
-    if share:
-        columns = dict.fromkeys(chain.from_iterable(compared))
-        names = ", ".join([str(context.rows.frame.label(column)) for column in [*columns][:10]])
+    if share_of_copies([*compared.values()], target.labels):
+        # The message names no columns, so that it comes once if keys are encoded in turn.
         warn(
-            f"About {share:.0%} of the rows seem to be there several times: they equal another row in {names} and in "
-            "the target, more often than chance explains. A copy in another fold brings a row of "
-            f"{owner} its own target. Give GroupKFold a group for each case, such as "
-            "groups=X.groupby([...], dropna=False).ngroup(). leak_report tells more.",
+            "Rows seem to be there several times: they equal another row in all encoded columns and in the target, "
+            f"more often than chance explains. A copy in another fold brings a row of {owner} its own target. Give "
+            "GroupKFold a group for each case, such as groups=X.groupby([...], dropna=False).ngroup(). leak_report "
+            "counts the copies.",
             LeakWarning,
         )
 
