@@ -13,7 +13,7 @@ from gpu_encode.encoders.base import Encoder, check_encoder
 from gpu_encode.fitting.columns import Selection, column_keys
 from gpu_encode.fitting.fit import ValueCounts, plan_scheme
 from gpu_encode.fitting.inputs import TrainingRows
-from gpu_encode.fitting.model import TargetInfo
+from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale.parts.profiles import Profile, TargetProfile
 from gpu_encode.schemes import LeaveOneOut, Ordered, Scheme, Splits
@@ -96,6 +96,11 @@ class EncodingPlan:
             return [0] * len(selection.entries)
         indices = {id(scheme): index for index, scheme in enumerate(self.parameters.every_scheme)}
         return [indices[id(scheme)] for scheme in self.parameters.scheme_of_each_key(selection, frame)]
+
+    def plans_of_keys(self, model: Model) -> list[Plan]:
+        """Give the plan of each key of a model."""
+        frame = replace(frames.read(np.empty((0, model.n_features))), labels=model.feature_names)
+        return [self.plans[index] for index in self.scheme_indices(model.selection, frame)]
 
     @property
     def order(self) -> str | None:

@@ -25,7 +25,6 @@ from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.seam import devices, ops
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
-from gpu_encode.tables import frames
 from gpu_encode.words.errors.parameters import wrong_type
 
 
@@ -152,8 +151,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
         return EncodingTables(encoding_plan, encoder)
     if isinstance(encoder, SummedEncoder) and isinstance(encoding_plan.plan, FoldPlan):
         return fit_views(encoder, encoding_plan, encoding_plan.plan, model)
-    frame = replace(frames.read(np.empty((0, model.n_features))), labels=model.feature_names)
-    plans = [encoding_plan.plans[index] for index in encoding_plan.scheme_indices(model.selection, frame)]
+    plans = encoding_plan.plans_of_keys(model)
     kept = [
         [] if isinstance(plan, FoldPlan) else [*map(widen, per_target, map(attrgetter("layout"), reaches))]
         for per_target, plan in zip(model.statistics, plans, strict=True)
