@@ -201,6 +201,9 @@ class Model:
         if on_host and entry in tables:
             return tables[entry]
         key, rule = self.keys[entry], self.rules[entry]
+        # Rows are looked up without a check of each code; a pickle, or a file of skops, may hold any numbers.
+        if any(sums.n_categories != key.n_categories for sums in self.statistics[entry]):
+            raise ValueError(f"The sums of {key.entry.name!r} do not fit its categories: the model is damaged.")
         if on_host and key.n_categories * self.permutations > FEW_CATEGORIES:
             devices.check_free(self.table_bytes(entry), f"The encodings of all categories of {key.entry.name!r}")
         made = [
@@ -214,7 +217,7 @@ class Model:
     def table_bytes(self, entry: int) -> int:
         """Estimate the memory that it takes to compute the encodings of every category of an entry."""
         rule = self.rules[entry]
-        return sum(
+        return self.keys[entry].level_bytes + sum(
             (TEMPORARIES + 8 * self.permutations)
             * math.prod(sums.accumulators.shape[:2])
             * rule.of_target(number).statistic.n_outputs(sums.accumulators.shape[2])
