@@ -508,6 +508,15 @@ def cube_parts(values: Floats) -> list[Floats]:
     return [cube, -residual(cube, square, values), small, -residual(small, rest, values)]
 
 
+def fourth_parts(values: Floats) -> list[Floats]:
+    """Give six numbers whose exact sum is the value's fourth power, for magnitudes between 1e-55 and 1e75."""
+    square = values * values
+    rest = -residual(square, values, values)
+    factors = ((square, square), (2.0 * square, rest), (rest, rest))
+    products = [first * second for first, second in factors]
+    return products + [-residual(high, *pair) for high, pair in zip(products, factors, strict=True)]
+
+
 def stack(parts: Sequence[Limbs], axis: int) -> Limbs:
     """Join along an axis of the numbers."""
     low = min(part.low for part in parts)

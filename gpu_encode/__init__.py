@@ -55,6 +55,7 @@ Functions
     tune                                smoothings, priors and folds, by held-out likelihood
     choose_interactions, interactions   conjunctions of columns: chosen, or all of them
     load                                an encoder that its method `save` wrote
+    skops_types                         classes to trust in files of skops and MLflow
     roc_auc_score, roc_curve            exact, many scores at once
     blend_matrix                        blends of all pairs of predictions
 
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
     from gpu_encode.scale.files.new_rows import drift_dataset, transform_dataset
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.storage import load
+    from gpu_encode.storage.trusted_types import skops_types
     from gpu_encode.study.cross_validation import cross_val_transform
     from gpu_encode.study.leaks import leak_report
     from gpu_encode.study.tuning import choose_interactions, tune
@@ -146,6 +148,7 @@ _HOME = {
     "ProximityEncoder": "methods.proximity.encoder",
     "leak_report": "study.leaks",
     "load": "storage",
+    "skops_types": "storage.trusted_types",
     "blend_matrix": "methods.votes.blend_matrix",
     **dict.fromkeys(("roc_auc_score", "roc_curve"), "formulas.auc"),
     **dict.fromkeys(("choose_interactions", "tune"), "study.tuning"),
@@ -203,6 +206,7 @@ __all__ = [
     "load",
     "roc_auc_score",
     "roc_curve",
+    "skops_types",
     "transform_dataset",
     "tune",
 ]

@@ -78,7 +78,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--n-components", "N", "hashing: number of columns (8)", PARAMETER),
         ("--regularization", "R", "weight-of-evidence: rows added to each label (1); gradient: to hessians (10)",
          PARAMETER),
-        ("--statistics", "A,B", ("statistic: count, sum, mean, var, std, sem, skew, min, max, median, mode, "
+        ("--statistics", "A,B", ("statistic: count, sum, mean, var, std, sem, skew, kurt, min, max, median, mode, "
          "nunique, or '[\"mean\", (\"quantile\", 0.9), (\"share\", 10)]'; of text count, nunique, mode; of dates "
          "these, min, max, first, last, seconds_since_last (mean)"), PARAMETER),
         ("--values", "A,B", "statistic: use these columns (numbers, text or dates) instead of the target",

@@ -27,8 +27,8 @@ class StatisticEncoder(SchemeEncoder):
     ----------
     statistics : list of str, callable or MergeableStatistic; or dict, default=("mean",)
         "count": summed weight of the rows with a value; "sum"; "mean"; "var"; "std"; "sem", the standard error of the
-        mean, std / sqrt(count); "skew", the third standardized moment, with ddof=1 corrected for the number of rows as
-        in pandas.
+        mean, std / sqrt(count); "skew", the third standardized moment, and "kurt", the fourth less 3 (excess
+        kurtosis), both with ddof=1 corrected for the number of rows as in pandas.
 
         Order statistics, which need the values in order and not only their sums: "min"; "max"; "median";
         ("quantile", q), interpolated linearly as `numpy.quantile` does; "nunique", the number of distinct values;
@@ -98,9 +98,10 @@ class StatisticEncoder(SchemeEncoder):
         "var", "std" and "sem" divide by N - ddof.  If this is not above 0, they are not defined.
     undefined : {"nan", "prior"} or float, default="nan"
         What replaces a statistic that is not defined although rows are visible: with ddof=1 "var", "std" and "sem" of
-        one row and "skew" of two, and NaN that a function gives.  "nan": NaN, as in pandas.  "prior": the statistic of
-        all visible rows, as cuML has it for "var".  A number also replaces the prior of unknown categories if it is
-        not defined itself.  "seconds_since_last", and values of text and dates, are left as they are.
+        one row, "skew" of two and "kurt" of three, and NaN that a function gives.  "nan": NaN, as in pandas.  "prior":
+        the statistic of all visible rows, as cuML has it for "var".  A number also replaces the prior of unknown
+        categories if it is not defined itself.  "seconds_since_last", and values of text and dates, are left as they
+        are.
     target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
         The kind of y.  For labels, "count", "sum", "mean", "var", "std", "sem" and functions are computed from columns
         of 0 and 1: with two labels, one column for the label that sorts last; with more, one for each label.  All other
@@ -138,9 +139,11 @@ class StatisticEncoder(SchemeEncoder):
     targets).  A row without a value (None, NaN) is left out of the statistics of that column; infinity is refused.
 
     Counts, sums and sums of squares are exact: "sum" is rounded once, and variances are N * Q - S * S in integers, so
-    equal values have variance zero.  The sums of cubes that "skew" needs are exact, too; "skew" refuses values beyond
-    1e100, and values below 1e-90 other than 0.  Weights repeat rows: "var" with ddof=1 divides by N - 1, where N is the
-    summed weight.  With fractional weights, it divides by N / 2 if N is below 2, and is NaN if N is at most 1.
+    equal values have variance zero.  The sums of cubes and fourth powers that "skew" and "kurt" need are exact, too;
+    "skew" refuses values beyond 1e100, and values below 1e-90 other than 0; "kurt" refuses values beyond 1e75, and
+    values below 1e-55 other than 0.  "skew" keeps five sums of each category, and "kurt" eleven.  Weights repeat rows:
+    "var" with ddof=1 divides by N - 1, where N is the summed weight.  With fractional weights, it divides by N / 2 if N
+    is below 2, and is NaN if N is at most 1.
 
     Order statistics refuse weights with fractions.  For them the encoder keeps how often each value occurs in each
     category; these counts add up exactly in any order, but take memory for every pair of category and value.

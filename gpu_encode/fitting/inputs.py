@@ -465,8 +465,8 @@ def refuse_inexact(values: Array) -> None:
     if bool(beyond.any()):
         row = int(np.flatnonzero(beyond)[0])
         raise RowError(
-            f"'skew' and statistics with terms take whole numbers up to 2**53, but a value is {values[row].item()!r} "
-            "in row ",
+            "'skew', 'kurt' and statistics with terms take whole numbers up to 2**53, but a value is "
+            f"{values[row].item()!r} in row ",
             row,
             ". Convert the values to float64, which rounds them, or leave such statistics out.",
         )

@@ -201,15 +201,15 @@ class Model:
         if on_host and entry in tables:
             return tables[entry]
         key, rule = self.keys[entry], self.rules[entry]
-        # Rows are looked up without a check of each code; a pickle, or a file of skops, may hold any numbers.
-        if any(sums.n_categories != key.n_categories for sums in self.statistics[entry]):
-            raise ValueError(f"The sums of {key.entry.name!r} do not fit its categories: the model is damaged.")
         if on_host and key.n_categories * self.permutations > FEW_CATEGORIES:
             devices.check_free(self.table_bytes(entry), f"The encodings of all categories of {key.entry.name!r}")
-        made = [
-            SeenSums(sums.to_device(ops), None, rule.of_target(number), ops).table(key)
-            for number, sums in enumerate(self.statistics[entry])
-        ]
+        made = []
+        for number, sums in enumerate(self.statistics[entry]):
+            held = sums.to_device(ops)
+            # Rows are looked up without a check of each code; a pickle, or a file of skops, may hold any numbers.
+            if len(held.accumulators) != key.n_categories + 2:
+                raise ValueError(f"The sums of {key.entry.name!r} do not fit its categories: the model is damaged.")
+            made.append(SeenSums(held, None, rule.of_target(number), ops).table(key))
         if on_host:
             tables[entry] = made
         return made

@@ -224,7 +224,7 @@ class Parameters:
         if self.statistic.needs.distribution and getattr(self.scheme, "half_life", None) is not None:
             raise ValueError(
                 f"{self.statistic.asked} of {owner} needs whole rows, but half_life gives rows fractional weights. "
-                "Take window instead, or statistics of sums: count, sum, mean, var, std, sem, skew."
+                "Take window instead, or statistics of sums: count, sum, mean, var, std, sem, skew, kurt."
             )
         if self.statistic.needs.dates:
             self._check_dates()

@@ -14,12 +14,20 @@ from gpu_encode.words.errors.parameters import nameless_statistic
 # Statistics that need more than a name.
 _WITH_NUMBER = '("quantile", q), ("share", t)'
 # The names of some statistics in other libraries.
-_ALIASES = {"variance": "var", "skewness": "skew", "average": "mean", "stdev": "std", "unique": "nunique"}
+_ALIASES = {
+    "variance": "var",
+    "skewness": "skew",
+    "kurtosis": "kurt",
+    "average": "mean",
+    "stdev": "std",
+    "unique": "nunique",
+}
 
 OF_LABELS = ("count", "sum", "mean", "var", "std", "sem")
+OF_POWERS = ("skew", "kurt")
 # This statistic is a number for each row, by the row's own date: no sums of a category give it.
 SECONDS_SINCE_LAST = "seconds_since_last"
-NAMES = (*OF_LABELS, "skew", *order_statistics.NAMES, SECONDS_SINCE_LAST)
+NAMES = (*OF_LABELS, *OF_POWERS, *order_statistics.NAMES, SECONDS_SINCE_LAST)
 AMID_VALUES = ("mean", "min", "max", "median", "quantile", "mode")
 # Statistics whose results are values of the column, and so are text or dates if the column holds these.
 VALUES = ("mode", "min", "max", "first", "last")
@@ -37,7 +45,7 @@ def is_ordered(statistic: Any) -> bool:
 
 def has_terms(statistic: Any) -> bool:
     """Whether a statistic follows from further sums of numbers."""
-    return isinstance(statistic, MergeableStatistic) or statistic == "skew"
+    return isinstance(statistic, MergeableStatistic) or statistic in OF_POWERS
 
 
 def name_of(statistic: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cpu_fallback.exact import Floats, Scaled, cube_parts
+from cpu_fallback.exact import Floats, Scaled, cube_parts, fourth_parts
 from cpu_fallback.types import Array
 from gpu_encode.formulas.mergeable import MergeableStatistic, call_on_host
 from gpu_encode.formulas.statistic import Context, OrderStatistics, Statistic, side_by_side
@@ -35,9 +35,10 @@ from gpu_encode.words.errors.parameters import check_number, check_option
 from gpu_encode.words.errors.tables import NO_NUMBERS
 from gpu_encode.words.errors.values import RowError
 
-OF_SQUARES = ("var", "std", "sem", "skew")
-# For numbers outside this range, the parts of the cube are not exact.
-LEAST_CUBED, LARGEST_CUBED = 1e-90, 1e100
+OF_SQUARES = ("var", "std", "sem", "skew", "kurt")
+# The least and the largest size of numbers of which these parts are exact.
+CUBED = ("skew", "cubes", 1e-90, 1e100)
+TO_THE_FOURTH = ("kurt", "fourth powers", 1e-55, 1e75)
 OWNER = "StatisticEncoder"
 
 # Values of the parameter `statistics`: names, names with a number, functions, or lists of these by key and column.
@@ -52,8 +53,8 @@ class Summaries(Statistic):
     Parameters
     ----------
     statistics : sequence of str or callable, default=("mean",)
-        "count", "sum", "mean", "var", "std", "sem" (standard error of the mean, std / sqrt(count)), "skew"; "min",
-        "max", "median", ("quantile", q), "nunique", "mode", ("share", threshold); of dates "first", "last" and
+        "count", "sum", "mean", "var", "std", "sem" (standard error of the mean, std / sqrt(count)), "skew", "kurt";
+        "min", "max", "median", ("quantile", q), "nunique", "mode", ("share", threshold); of dates "first", "last" and
         "seconds_since_last"; functions of arrays of counts, means and variances; or `MergeableStatistic`.
     ddof : {0, 1}, default=1
         Variances have the denominator N - ddof, and are NaN if it is not above 0.
@@ -110,15 +111,17 @@ class Summaries(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """The sums and targets that the statistics need; for labels there are neither order statistics nor cubes."""
+        """The sums and targets that the statistics need; labels have neither order statistics nor cubes."""
         summed = self._sums
-        cubes = "skew" in summed
-        # The value itself, the parts of its cube, and the terms of the user's statistics.
-        terms = 1 + 4 * cubes + count_terms(summed)
+        fourths = "kurt" in summed
+        cubes = fourths or "skew" in summed
+        # The value itself, the parts of its powers, and the terms of the user's statistics.
+        terms = 1 + 4 * cubes + 6 * fourths + count_terms(summed)
         in_order = any(map(is_ordered, self.statistics))
         return Needs(
             squares=any(callable(statistic) or statistic in OF_SQUARES for statistic in summed),
             cubes=cubes,
+            fourths=fourths,
             totals="sum" in summed,
             table=in_order,
             distribution=in_order or SECONDS_SINCE_LAST in self.statistics,
@@ -129,20 +132,21 @@ class Summaries(Statistic):
         )
 
     def terms(self, ops: Ops, values: list[Array], present: Array | None) -> list[Array]:
-        """Give the value itself, the parts of its cube, and the terms of the user's statistics."""
-        terms = list(values)
-        if self.needs.cubes:
+        """Give the value itself, the parts of its powers, and the terms of the user's statistics."""
+        terms, needs = list(values), self.needs
+        if needs.cubes:
             numbers = ops.cast(values[0], np.float64)
+            statistic, powers, least, largest = TO_THE_FOURTH if needs.fourths else CUBED
             size = np.abs(numbers)
-            # Outside this range, a cube, or the rounding error of a cube, does not fit float64.
-            beyond = (size > LARGEST_CUBED) | ((size < LEAST_CUBED) & (size > 0))
+            # Outside this range, a power, or the rounding error of a power, does not fit float64.
+            beyond = (size > largest) | ((size < least) & (size > 0))
             if present is not None:
                 beyond &= present != 0
             if bool(beyond.any()):
                 row = int(np.flatnonzero(beyond)[0])
-                what = "'skew' sums cubes of values up to 1e100, but a value is"
+                what = f"{statistic!r} sums {powers} of values from {least:g} up to {largest:g}, but a value is"
                 raise RowError(f"{what} {numbers[row].item()!r} in row ", row, ".")
-            terms += cube_parts(numbers)
+            terms += cube_parts(numbers) + (fourth_parts(numbers) if needs.fourths else [])
         for statistic in self._sums:
             if isinstance(statistic, MergeableStatistic):
                 terms += statistic.of_values(ops, values[0], present)
@@ -251,7 +255,7 @@ class Summaries(Statistic):
         count = np.broadcast_to(visible.n, visible.mean.shape)
         if isinstance(statistic, MergeableStatistic):
             before = count_terms(takewhile(lambda summed: summed != statistic, self._sums))
-            return statistic.of_sums(visible, 4 * self.needs.cubes + before)
+            return statistic.of_sums(visible, self.needs.terms - 1 - count_terms(self._sums) + before)
         if callable(statistic):
             variance = as_floats(self._variance(visible), self._enough(visible))
             values = call_on_host(statistic, statistic.__name__, (count, visible.mean, variance))
@@ -264,9 +268,11 @@ class Summaries(Statistic):
         return self._of_powers(statistic, count, visible)
 
     def _of_powers(self, statistic: str, count: Floats, visible: Moments) -> Floats:
-        """Compute a statistic from sums of squares and cubes."""
+        """Compute a statistic from sums of powers."""
         if statistic == "skew":
             return skewness(visible, self.ddof)
+        if statistic == "kurt":
+            return visible.kurtosis[..., self.ddof : self.ddof + 1]
         if statistic == "var":
             return as_floats(self._variance(visible), self._enough(visible))
         deviation = as_floats(square_root(self._variance(visible)), self._enough(visible))

@@ -51,7 +51,7 @@ class Distribution:
             raise ValueError(
                 "Quantiles, modes, numbers of distinct values and dates need whole weights, which repeat rows, but "
                 "sample_weight has fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, "
-                "sem, skew."
+                "sem, skew, kurt."
             )
         numbers, values = ops.factorize(numbers_of(ops, rows))
         pairs, keys = ops.factorize(ops.combine(written(rows.codes) + np.int32(BEFORE), numbers, len(values)))

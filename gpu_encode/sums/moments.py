@@ -21,8 +21,9 @@ class Needs(NamedTuple):
     ----------
     sums : bool
         Whether it needs any sums; if not, neither sums nor categories are kept.
-    squares, cubes : bool
-        Sums of squares, and of cubes.  Cubes need squares, too; terms 1 to 4 of each row are the parts of its cube.
+    squares, cubes, fourths : bool
+        Sums of squares, of cubes and of fourth powers.  Each needs the sums before it; terms 1 to 4 of each row are the
+        parts of its cube, and terms 5 to 10 those of its fourth power.
     sample_variances : bool
         Variances with the denominator N - 1; weights must then be numbers of rows.
     totals : bool
@@ -55,6 +56,7 @@ class Needs(NamedTuple):
     sums: bool = True
     squares: bool = False
     cubes: bool = False
+    fourths: bool = False
     sample_variances: bool = False
     totals: bool = False
     totals_from_above: bool = False
@@ -137,6 +139,8 @@ class Moments:
         cubes are needed.
     less_two : float64 array (..., 1)
         N - 2, exact and then rounded once; empty unless cubes are needed.
+    kurtosis : float64 array (..., 2)
+        Excess kurtosis with ddof=0 and with ddof=1; empty unless fourth powers are needed.
     sums : ExactSums or None
         The exact sums from which all these were rounded, if they are needed.
     """
@@ -151,6 +155,7 @@ class Moments:
     further: Floats
     third: Scaled
     less_two: Floats
+    kurtosis: Floats
     sums: ExactSums | None = None
 
     @classmethod
@@ -177,6 +182,7 @@ class Moments:
             further=totals_of(accumulators[..., 1:, :], spec).to_floats() if has_terms else none,
             third=third_deviation(accumulators, spec) if needs.cubes else Scaled(none, none.astype(np.int64)),
             less_two=round_less_two(accumulators, spec) if needs.cubes else none,
+            kurtosis=kurtosis_of(accumulators, spec) if needs.fourths else none,
             sums=ExactSums(first, spec) if needs.digits else None,
         )
 
@@ -262,14 +268,54 @@ def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
 
     C is the sum of the cubes; terms 1 to 4 are the parts of a row's cube that `cpu_fallback.exact.cube_parts` gives.
     """
-    sums = [
-        (Limbs(accumulators[..., :1, columns], window.low), columns) for window, _, columns in spec.layout.measures()
-    ]
-    (count, _), (total, columns), (square, _) = sums
-    cube = Limbs(accumulators[..., 1:5, columns].sum(axis=-2)[..., None, :], total.low)
+    count, total, square, cube, _ = power_sums(accumulators, spec)
     cross = count * total * square
     twice = total * total * total
     return (count * count * cube - cross - cross - cross + twice + twice).to_scaled()
+
+
+def kurtosis_of(accumulators: Integers, spec: SumSpec) -> Floats:
+    """Give the excess kurtosis of sums (..., terms, width), with ddof=0 and with ddof=1: (..., 2).
+
+    With ddof=1, pandas' correction for the sample's size is applied.  It is 0 if all values are equal.  Numerators and
+    denominators are exact, and then rounded once: with D = N * Q - S**2 and the fourth power of deviations
+    M = N**3 * F - 4 * N**2 * S * C + 6 * N * S**2 * Q - 3 * S**4 they are M - 3 * D**2 and D**2, and
+    (N - 1) * ((N + 1) * M - 3 * (N - 1) * D**2) and (N - 2) * (N - 3) * D**2.
+    """
+    count, total, square, cube, fourth = power_sums(accumulators, spec)
+
+    def whole(number: int) -> Limbs:
+        return Limbs.of_integers(np.full_like(count.digits[..., 0], number))
+
+    squares = total * total
+    spread = count * square - squares
+    power = count * count * (count * fourth - whole(4) * total * cube)
+    power += whole(3) * squares * (spread + count * square)
+    below, thrice = spread * spread, whole(3) * spread * spread
+    less_one, less_three = count - whole(1), count - whole(3)
+    of_sample = less_one * ((count + whole(1)) * power - less_one * thrice)
+    of_all = ((power - thrice).to_scaled().ratio(below.to_scaled()), count.signs() > 0)
+    sampled = (
+        of_sample.to_scaled().ratio((below * (count - whole(2)) * less_three).to_scaled()),
+        less_three.signs() > 0,
+    )
+    equal = spread.signs() == 0
+    return np.concatenate(
+        [np.where(defined, np.where(equal, 0.0, ratio), np.nan) for ratio, defined in (of_all, sampled)], axis=-1
+    )
+
+
+def power_sums(accumulators: Integers, spec: SumSpec) -> list[Limbs]:
+    """Give N, S, and the sums of squares, cubes and fourth powers, of sums (..., terms, width): (..., 1)."""
+    first = [
+        (Limbs(accumulators[..., :1, columns], window.low), columns) for window, _, columns in spec.layout.measures()
+    ]
+    (count, _), (total, columns), (square, _) = first
+    cube, fourth = (
+        Limbs(accumulators[..., parts, columns].sum(axis=-2)[..., None, :], total.low)
+        for parts in (slice(1, 5), slice(5, 11))
+    )
+    return [count, total, square, cube, fourth]
 
 
 @dataclass(frozen=True)

@@ -249,5 +249,5 @@ def test_the_help_names_every_encoder(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["fit-transform", "--help"]) == 0
     said = "".join(capsys.readouterr().out.split())
     assert all(name in said for name in ENCODERS)
-    assert "sem,skew,min" in said
+    assert "sem,skew,kurt,min" in said
     assert """(missing:--set'indicators=["missing"]'instead)""" in said

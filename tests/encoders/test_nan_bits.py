@@ -35,7 +35,7 @@ def root(n, mean, variance):
     return np.sqrt(-n - mean)
 
 
-SUMS = ["mean", "var", "std", "sem", "skew", OWN, root]
+SUMS = ["mean", "var", "std", "sem", "skew", "kurt", OWN, root]
 TIME = TimeFolds(4, time=2)
 ALL = {"columns": [0, 1], "indicators": True}
 # Encoders with rows that see no rows, or too few.

@@ -205,6 +205,9 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "skewness": member(ge.StatisticEncoder, AMOUNT, ["skew", "sum", "std"], cv=ge.KFold(3)),
     "skewness, leave-one-out": member(ge.StatisticEncoder, AMOUNT, ["skew"], **ZIP, cv=ge.LeaveOneOut(), ddof=0),
     "skewness, columns": member(ge.StatisticEncoder, None, ["skew"], values=["price", "zip"], **CITY),
+    "kurtosis": member(ge.StatisticEncoder, AMOUNT, ["kurt", "skew", "mean"], cv=ge.KFold(3)),
+    "kurtosis, leave-one-out": member(ge.StatisticEncoder, AMOUNT, ["kurt"], **ZIP, cv=ge.LeaveOneOut(), ddof=0),
+    "kurtosis, in time": member(ge.StatisticEncoder, AMOUNT, ["kurt", "count"], cv=ge.Ordered(time="zip"), **CITY),
     "order statistics": member(ge.StatisticEncoder, AMOUNT, ["median", "nunique", "mode"], cv=ge.KFold(3)),
     "order statistics, leave-one-out": member(
         ge.StatisticEncoder, AMOUNT.round(), ["median", "mode", ("share", 0), "sem"], cv=ge.LeaveOneOut()

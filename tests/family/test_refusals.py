@@ -239,6 +239,7 @@ CATBOOST = [
 NEAR = {
     "variance": "var",
     "skewness": "skew",
+    "kurtosis": "kurt",
     "average": "mean",
     "stdev": "std",
     "unique": "nunique",
@@ -298,14 +299,20 @@ STATISTICS = [
         ),
     ),
     *of(ge.StatisticEncoder, [*"uv"] * (N // 2), ({}, "A continuous target needs numbers in y")),
-    *of(ge.StatisticEncoder, LARGE, (one("skew"), r"^'skew' .* up to 1e100, but a value is -1e\+101 in row 2\.")),
-    *of(ge.StatisticEncoder, ID, (one("skew"), WHOLE_NUMBERS)),
+    *of(ge.StatisticEncoder, LARGE, (one("skew"), r"^'skew' .* up to 1e\+100, but a value is -1e\+101 in row 2\.")),
+    *of(ge.StatisticEncoder, LARGE, (one("kurt"), r"^'kurt' .* up to 1e\+75, but a value is -1e\+101 in row 2\.")),
+    *of(
+        ge.StatisticEncoder,
+        np.where(LARGE < -1e100, 1e-60, LARGE),
+        (one("kurt"), r"^'kurt' .* from 1e-55 .* a value is 1e-60 in row 2\."),
+    ),
+    *of(ge.StatisticEncoder, ID, (one("skew"), WHOLE_NUMBERS), (one("kurt"), WHOLE_NUMBERS)),
     *of(
         ge.StatisticEncoder,
         SOLD,
         *(
             (one(name, target_type="auto"), f"'{name}' of StatisticEncoder needs a continuous target, but y is binary")
-            for name in ("skew", "median")
+            for name in ("skew", "kurt", "median")
         ),
     ),
 ]
@@ -325,7 +332,7 @@ VALUES = of(
     ({"values": ["far"]}, "contains infinity: column 'far', the first in row 3"),
     ({"values": ["price"], "columns": ["price"]}, SUMMED),
     (one("skew", values=["price", "large"]), r"^values: in column 'large', 'skew' .* in row 2\."),
-    (one("skew", values=["price", "id"]), r"^values: in column 'id', 'skew' .* in row 1\."),
+    (one("skew", values=["price", "id"]), r"^values: in column 'id', 'skew', 'kurt' and .* in row 1\."),
     (
         one(LOGS, values=["zeros"]),
         r"^values: in column 'zeros', terms\[0\] of the statistic 'logs' must be finite, .* in row 1\.",
@@ -341,6 +348,7 @@ VALUES = of(
             (("quantile", 0.5), "quantile_0.5", "log1p", "numbers of at least 0", "-"),
             ("sum", "sum", "log1p", "numbers of at least 0", "-inf to inf"),
             ("skew", "skew", "sqrt", "numbers of at least 0", "-inf to inf"),
+            ("kurt", "kurt", "sqrt", "numbers of at least 0", "-inf to inf"),
             (spread, "spread", "sqrt", "numbers of at least 0", "-inf to inf"),
             ("count", "count", "logit", "shares between 0 and 1", "0 to inf"),
             ("std", "std", "logit", "shares between 0 and 1", "0 to inf"),
@@ -389,6 +397,6 @@ def test_unknown_values_are_refused(encoder):
 
 
 def test_weights_with_fractions_leave_statistics_of_sums():
-    message = "whole weights, .* has fractions.*statistics of sums: count, sum, mean, var, std, sem, skew"
+    message = "whole weights, .* has fractions.*statistics of sums: count, sum, mean, var, std, sem, skew, kurt"
     with pytest.raises(ValueError, match=message):
         ge.StatisticEncoder(["median"]).fit(ROWS[["city"]], Y, sample_weight=np.full(N, 0.5))

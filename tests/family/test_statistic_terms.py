@@ -1,4 +1,4 @@
-"""Skewness and a user's own statistics: exact sums of terms, compared with definitions in fractions."""
+"""Skewness, kurtosis and a user's own statistics: exact sums of terms, compared with definitions in fractions."""
 
 import math
 import pickle
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_fallback.exact import cube_parts
+from cpu_fallback.exact import cube_parts, fourth_parts
 from gpu_encode import Greedy, KFold, LeaveOneOut, MergeableStatistic, StatisticEncoder
 from tests.family.drawn import quietly
 from tests.family.members import AMOUNT, ROWS, WEIGHTS, N, same
@@ -49,29 +49,55 @@ def test_parts_of_a_cube_add_up_exactly(value):
     assert sum(Fraction(float(part[0])) for part in cube_parts(np.array([value]))) == Fraction(value) ** 3
 
 
+def kurtosis(values, ddof):
+    """Fourth standardized moment less 3, exact until it is rounded."""
+    values = [Fraction(value) for value in values]
+    n = len(values)
+    if n < (4 if ddof else 1):
+        return math.nan
+    mean = sum(values) / n
+    second, fourth = (sum((value - mean) ** power for value in values) / n for power in (2, 4))
+    if second == 0:
+        return 0.0
+    excess = fourth / second**2 - 3
+    return float(((n + 1) * excess + 6) * (n - 1) / ((n - 2) * (n - 3)) if ddof else excess)
+
+
+@pytest.mark.host
+@given(st.floats(-1e75, 1e75).filter(lambda value: value == 0 or abs(value) > 1e-55))
+def test_parts_of_a_fourth_power_add_up_exactly(value):
+    assert sum(Fraction(float(part[0])) for part in fourth_parts(np.array([value]))) == Fraction(value) ** 4
+
+
+@pytest.mark.parametrize(("name", "definition"), [("skew", skewness), ("kurt", kurtosis)])
 @pytest.mark.parametrize("ddof", [pytest.param(0, marks=pytest.mark.host), 1])
 @pytest.mark.parametrize("shift", [pytest.param(0.0, marks=pytest.mark.host), 1e8], ids=["plain", "far from zero"])
-def test_skewness_of_every_category(ddof, shift):
+def test_shape_of_every_category(name, definition, ddof, shift):
     y = AMOUNT + shift
-    encoder = StatisticEncoder(["skew"], cv=Greedy(), ddof=ddof).fit(X, y, sample_weight=WEIGHTS)
+    encoder = StatisticEncoder([name], cv=Greedy(), ddof=ddof).fit(X, y, sample_weight=WEIGHTS)
     seen = 0
     for category, code in zip(encoder.categories_[0], encoder.encodings_[0], strict=True):
         own = np.repeat(y, WEIGHTS)[np.repeat(X["zip"] == category, WEIGHTS)]
-        expected = skewness(own.tolist() if len(own) else np.repeat(y, WEIGHTS).tolist(), ddof)
+        expected = definition(own.tolist() if len(own) else np.repeat(y, WEIGHTS).tolist(), ddof)
         assert code == pytest.approx(expected, rel=4e-15, nan_ok=True)
         seen += not math.isnan(expected)
     assert seen > 5
 
 
 @pytest.mark.host
-def test_skewness_is_that_of_pandas():
-    encodings = StatisticEncoder(["skew"], values=["price"], columns=["zip"]).fit(ROWS).encodings_[0]
-    assert encodings == pytest.approx(ROWS.groupby("zip")["price"].skew().to_numpy(), rel=1e-12, nan_ok=True)
+@pytest.mark.parametrize("name", ["skew", "kurt"])
+def test_shapes_are_those_of_pandas(name):
+    encodings = StatisticEncoder([name], values=["price"], columns=["zip"]).fit(ROWS).encodings_[0]
+    expected = ROWS.groupby("zip")["price"].apply(lambda prices: getattr(prices, name)()).to_numpy()
+    assert encodings == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    assert np.isfinite(encodings).any()
 
 
-def test_equal_values_are_not_skewed():
-    encoder = StatisticEncoder(["skew"]).fit(np.array([list("aaabbc")]).T, [0.1, 0.1, 0.1, 3.0, 3.0, 7.0])
-    assert encoder.encodings_[0].tolist() == pytest.approx([0.0, math.nan, math.nan], nan_ok=True)
+def test_equal_values_have_no_shape():
+    y = [0.1, 0.1, 0.1, 0.1, 3.0, 3.0, 3.0, 7.0, 7.0, 8.0]
+    skews, kurtoses = StatisticEncoder(["skew", "kurt"]).fit(np.array([list("aaaabbbccd")]).T, y).encodings_
+    assert skews.tolist() == pytest.approx([0.0, 0.0, math.nan, math.nan], nan_ok=True)
+    assert kurtoses.tolist() == pytest.approx([0.0, math.nan, math.nan, math.nan], nan_ok=True)
 
 
 @pytest.mark.host
@@ -82,9 +108,9 @@ def test_other_statistics_keep_their_bits_beside_terms(scheme):
     cv = encoding.SCHEMES[scheme]
     alone, beside = (
         quietly(StatisticEncoder(statistics, cv=cv, columns=["zip"]).fit_transform, X, AMOUNT, sample_weight=WEIGHTS)
-        for statistics in (names, [*names, "skew", TOTAL])
+        for statistics in (names, [*names, "kurt", "skew", TOTAL])
     )
-    same(beside.drop(columns=["zip_skew", "zip_total"]), alone)
+    same(beside.drop(columns=["zip_kurt", "zip_skew", "zip_total"]), alone)
     seen = beside["zip_count"] > 0
     assert beside["zip_total"][seen].equals(beside["zip_sum"][seen].rename("zip_total"))
 
@@ -114,7 +140,7 @@ def test_terms_of_rows_without_a_value_are_none():
 @pytest.mark.filterwarnings("ignore:Greedy")
 def test_parts_pieces_and_pickles(cv):
     """A file cannot hold functions, and the laws of all encoders write files."""
-    y, statistics = np.abs(AMOUNT), ["skew", LOG_TOTALS, MergeableStatistic("total", [np.square], sum_of)]
+    y, statistics = np.abs(AMOUNT), ["skew", "kurt", LOG_TOTALS, MergeableStatistic("total", [np.square], sum_of)]
     whole, in_pieces, in_parts = (StatisticEncoder(statistics, cv=cv) for _ in range(3))
     expected = quietly(whole.fit_transform, X, y, sample_weight=WEIGHTS)
     pieces = [[rows[:20], rows[20:21], rows[21:]] for rows in (X, y, WEIGHTS)]

@@ -15,7 +15,7 @@ N = 90
 X = pd.DataFrame({"city": RANDOM.integers(0, 40, N).astype(str), "day": RANDOM.integers(0, 3, N)})
 Y = RANDOM.normal(size=N).round(2)
 WEIGHT = RANDOM.integers(1, 3, N)
-STATISTICS = ["count", "var", "std", "mean", "sem", "skew"]
+STATISTICS = ["count", "var", "std", "mean", "sem", "skew", "kurt"]
 IN_ORDER = [*STATISTICS, "median", ("quantile", 0.25)]
 
 

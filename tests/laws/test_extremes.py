@@ -38,6 +38,7 @@ class Sums:
         self.mean = sum((w * y for y, w in rows), Fraction(0)) / self.n if self.n else None
         self.squares = sum((w * (y - self.mean) ** 2 for y, w in rows), Fraction(0)) if self.n else None
         self.cubes = sum((w * (y - self.mean) ** 3 for y, w in rows), Fraction(0)) if self.n else None
+        self.fourths = sum((w * (y - self.mean) ** 4 for y, w in rows), Fraction(0)) if self.n else None
 
     def variance(self, less):
         return self.squares / (max(self.n - 1, self.n / 2) if less else self.n) if self.n else Fraction(0)
@@ -207,19 +208,34 @@ def root(number):
 
 
 def statistics_of(own, ddof):
-    """Return mean, variance, deviation, standard error and skewness; None for a statistic that does not exist."""
+    """Return mean, variance, deviation, its error, skewness and kurtosis; None for a statistic that does not exist."""
     n, less = own.n, own.n - ddof
     if less <= 0:
-        return [own.mean, None, None, None, None if ddof else Fraction(0)]
+        return [own.mean, None, None, None, None, None]
     variance = own.variance(ddof)
     skew = own.cubes / n / root(own.squares / n) ** 3 if own.squares else Fraction(0)
     if ddof:
         skew = skew * root(n * (n - 1)) / (n - 2) if n > 2 else None
-    return [own.mean, variance, root(variance), root(variance / n), skew]
+    return [own.mean, variance, root(variance), root(variance / n), skew, kurtosis_of(own, ddof)]
+
+
+def kurtosis_of(own, ddof):
+    """Return the fourth standardized moment less 3; None with ddof=1 and up to three rows."""
+    n = own.n
+    if ddof and n <= 3:
+        return None
+    if not own.squares:
+        return Fraction(0)
+    excess = own.fourths / n / (own.squares / n) ** 2 - 3
+    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * excess + 6) if ddof else excess
 
 
 def cubed(numbers):
     return all(type(number) is float and (number == 0 or 1e-90 <= abs(number) <= 1e100) for number in numbers)
+
+
+def to_the_fourth(numbers):
+    return all(number == 0 or 1e-55 <= abs(number) <= 1e75 for number in numbers)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -228,14 +244,17 @@ def cubed(numbers):
 @example(("aaa", [1.0, 2.0, 4.0], [2 / 3, 2 / 3, 2 / 3 + 1e-7]), 1)
 @example(("aaab", [1.0, 2.0, 4.0, 1.0], [1e190, 1e191, 2e190, 1.0]), 1)
 @example(("aab", [1.0, 1.0 + 2.0**-52, 1.0], [1e-270, 3e-271, 1.0]), 0)
+@example(("aaaaa", [1e75, 1.0, 1e-55, -3.0, 2.5], None), 1)
+@example(("aaaab", [1.0, 1.0 + 2.0**-52, 1.0, 1.0, 2.0], [1.0, 1.0, 0.5, 2.0**-30, 1.0]), 1)
 def test_statistics_are_near_the_real_numbers(rows, ddof):
     keys, targets, weights = rows
-    names = ["mean", "var", "std", "sem", "skew"]
+    names = ["mean", "var", "std", "sem", "skew", *["kurt"] * to_the_fourth(targets)]
     found = encode(lambda: Fitted(StatisticEncoder(names, ddof=ddof)), rows, "encode")
     exact = list(zip(map(Fraction, targets), map(Fraction, weights or [1] * len(keys)), strict=True))
     for row, numbers in enumerate(found.tolist()):
         own = Sums([pair for pair, key in zip(exact, keys, strict=True) if key == keys[row]])
-        for number, expected in zip(numbers, statistics_of(own, ddof) if own.n else [], strict=bool(own.n)):
+        exact_ones = statistics_of(own, ddof)[: len(names)] if own.n else []
+        for number, expected in zip(numbers, exact_ones, strict=bool(own.n)):
             if expected is None:
                 assert math.isnan(number)
             else:

@@ -5,6 +5,7 @@ import datetime
 import decimal
 import io
 import pickle
+import pydoc
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -19,9 +20,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
+import gpu_encode as ge
 from gpu_encode import Ordered, StatisticEncoder, TargetEncoder
 from gpu_encode.seam import ops
-from gpu_encode.storage.parameters import decode, describe_scheme
+from gpu_encode.storage.parameters import CLASSES, decode, describe_scheme
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from tests.bits import assert_same_encoder
 from tests.family.members import AMOUNT, MEMBERS, ROWS
@@ -50,15 +52,9 @@ def transformed(name: str) -> Any:
     return bits(encoder.transform(rows))
 
 
-def skops_types(encoder: Any) -> tuple[bytes, list[str]]:
+def by_skops(encoder: Any, *functions: str) -> Any:
     skops = pytest.importorskip("skops.io")
-    content = skops.dumps(encoder)
-    return content, skops.get_untrusted_types(data=content)
-
-
-def by_skops(encoder: Any) -> Any:
-    content, types = skops_types(encoder)
-    return pytest.importorskip("skops.io").loads(content, trusted=types)
+    return skops.loads(skops.dumps(encoder), trusted=[*ge.skops_types(), *functions])
 
 
 def by_joblib(encoder: Any) -> Any:
@@ -194,16 +190,52 @@ def shift(count: Any, mean: Any, variance: Any) -> Any:
 def test_a_function_goes_by_its_name_and_skops_refuses_one_without() -> None:
     skops = pytest.importorskip("skops.io")
     named = StatisticEncoder([shift], columns=["zip"]).fit(ROWS, AMOUNT)
-    content, types = skops_types(named)
-    assert f"{__name__}.shift" in types
-    pd.testing.assert_frame_equal(by_skops(named).transform(ROWS), named.transform(ROWS), check_exact=True)
+    with pytest.raises(TypeError, match=f"{__name__}.shift"):
+        by_skops(named)
+    again = by_skops(named, f"{__name__}.shift")
+    pd.testing.assert_frame_equal(again.transform(ROWS), named.transform(ROWS), check_exact=True)
 
     def local(count: Any, mean: Any, variance: Any) -> Any:
         return mean + count
 
-    content, types = skops_types(StatisticEncoder([local], columns=["zip"]).fit(ROWS, AMOUNT))
+    content = skops.dumps(StatisticEncoder([local], columns=["zip"]).fit(ROWS, AMOUNT))
     with pytest.raises(AttributeError, match="local"):
-        skops.loads(content, trusted=types)
+        skops.loads(content, trusted=[*ge.skops_types(), *skops.get_untrusted_types(data=content)])
+
+
+# Public classes that learn, and are no members of the family.
+OTHERS = {
+    "factors": (ge.FactorizationEncoder, "numbers"),
+    "proximity": (ge.ProximityEncoder, "labels"),
+    "proximity of labels": (ge.ProximityClassifier, "labels"),
+    "proximity of numbers": (ge.ProximityRegressor, "numbers"),
+    "votes of labels": (ge.VoteClassifier, "labels"),
+    "votes of numbers": (ge.VoteRegressor, "numbers"),
+    "boosting of labels": (ge.OrderedBoostingClassifier, "labels"),
+    "boosting of numbers": (ge.OrderedBoostingRegressor, "numbers"),
+    "blend": (ge.ConvexBlend, "labels"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_skops_keeps_estimators(name: str) -> None:
+    kind, target = OTHERS[name]
+    random = np.random.default_rng(0)
+    X = random.random((100, 2)) if kind is ge.ConvexBlend else random.integers(0, 4, (100, 2))
+    fitted = kind().fit(X, random.integers(0, 2, 100) if target == "labels" else random.random(100))
+    method = "transform" if hasattr(fitted, "transform") else "predict"
+    found, expected = (getattr(each, method)(X) for each in (by_skops(fitted), fitted))
+    assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
+
+
+def test_every_public_class_and_no_other_name_is_for_skops() -> None:
+    public = [getattr(ge, name) for name in ge.__all__]
+    asked = {kind for kind in public if isinstance(kind, type) and not issubclass(kind, Warning)} | {*CLASSES.values()}
+    named = {full: pydoc.locate(full) for full in ge.skops_types()}
+    assert asked <= {*named.values()}
+    assert {full: f"{kind.__module__}.{kind.__qualname__}" for full, kind in named.items()} == {
+        full: full for full in named
+    }
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -218,7 +250,7 @@ def test_mlflow_gives_back_the_pipeline_that_it_was_given(
     y = (random.random(2_000) < random.random(50)[towns]).astype(int)
     X = pd.DataFrame({"town": [f"town {town}" for town in towns]})
     pipeline = make_pipeline(TargetEncoder(), LogisticRegression()).fit(X, y)
-    trusted = {"skops_trusted_types": skops_types(pipeline)[1]} if form == "skops" else {}
+    trusted = {"skops_trusted_types": ge.skops_types()} if form == "skops" else {}
     mlflow.save_model(pipeline, tmp_path / "model", serialization_format=form, pip_requirements=[], **trusted)
     again = mlflow.load_model(str(tmp_path / "model"))
     assert again.predict_proba(X).tobytes() == pipeline.predict_proba(X).tobytes()
