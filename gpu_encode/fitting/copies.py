@@ -46,22 +46,28 @@ def share_of_copies(columns: Sequence[NDArray[Any]], y: NDArray[Any], most_rows:
         0 if chance explains the equal rows, or if fewer than one row in 200 has one.
     """
     rows = sample_rows(max(columns, key=lambda codes: int(codes.max())), most_rows)
-    # Codes are not negative after this: missing values may have the code -1.
-    codes = [column[rows].astype(np.int64) - int(column.min()) for column in columns]
+    if not len(rows):
+        return 0.0
+    # Values that are missing or not listed have negative codes.
+    codes = [column[rows].astype(np.int64) + 2 for column in columns]
     group = np.zeros(len(rows), np.int64)
     for column in codes:
         group = np.unique(group * (column.max() + 1) + column, return_inverse=True)[1].reshape(-1)
+        if group.max() + 1 == len(rows):
+            return 0.0
     size = np.bincount(group)
     repeated = size[group] > 1
     if len(rows) > MOST_EQUAL * len(size) or repeated.mean() < LEAST_SHARE:
         return 0.0
     values = np.unique(y[rows], return_inverse=True)[1].reshape(-1)
+    if agreement(group, size, values) < AGREEMENT:
+        return 0.0
     classes = values if values.max() < MOST_CLASSES else (values > np.median(values)).astype(np.int64)
     n_comparisons = len(rows) - len(size)
     expected = max(expected_agreement(column, group, size, classes) for column in codes)
     surprising = n_comparisons * (1 - expected)
     beyond = 1 - n_comparisons * (1 - agreement(group, size, classes)) / max(surprising, 1e-9)
-    if surprising < FEWEST_COMPARISONS or beyond < BEYOND_CHANCE or agreement(group, size, values) < AGREEMENT:
+    if surprising < FEWEST_COMPARISONS or beyond < BEYOND_CHANCE:
         return 0.0
     return float(repeated.mean())
 
@@ -70,8 +76,10 @@ def sample_rows(codes: NDArray[Any], most_rows: int) -> NDArray[np.int64]:
     """Take all rows of some categories, which a hash draws: about `most_rows` rows."""
     if len(codes) <= most_rows:
         return np.arange(len(codes))
-    hashed = codes.astype(np.uint32) * GOLDEN
-    return np.flatnonzero(hashed < np.uint32((most_rows << 32) // len(codes)))[: 2 * most_rows]
+    hashed = codes.astype(np.uint32)
+    hashed *= GOLDEN
+    # The code 0, of which most rows may be, has the hash 0 and is not drawn: these rows would be all of the sample.
+    return np.flatnonzero(hashed > np.uint32((1 << 32) - (most_rows << 32) // len(codes)))[: 2 * most_rows]
 
 
 def agreement(group: NDArray[np.int64], size: NDArray[np.int64], labels: NDArray[np.int64]) -> float:
@@ -89,7 +97,8 @@ def expected_agreement(
     of_group = np.zeros((len(size), n_classes))
     np.add.at(of_group, (group, classes), 1)
     code_of_group = np.zeros(len(size), np.int64)
-    code_of_group[group] = codes
+    # In few numbers, since the table has a line for each.
+    code_of_group[group] = np.unique(codes, return_inverse=True)[1].reshape(-1)
     of_code = np.zeros((int(code_of_group.max()) + 1, n_classes))
     np.add.at(of_code, code_of_group, of_group)
     share = of_code[code_of_group] - of_group + of_group.sum(axis=0) / len(group)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.row_numbers import Permutation
-from cpu_fallback.types import Array, Rows, SumShape
+from cpu_fallback.types import Array, Rows, SumShape, written
 from gpu_encode.fitting.columns import (
     FEWEST_ON,
     FEWEST_TOGETHER,
@@ -87,7 +87,7 @@ from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import Target
-from gpu_encode.tables.categories.keys import CategoryIndex
+from gpu_encode.tables.categories.keys import CategoryIndex, JointCodes
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.notices import LeakWarning, warn
@@ -443,16 +443,19 @@ def warn_of_copies(context: FitContext, schemes: Sequence[Scheme], plans: Sequen
     chosen = (scheme.used_columns() or scheme.reads() or isinstance(scheme, Splits) for scheme in schemes)
     if not context.parameters.reads_target or target.values.ndim > 1 or all(chosen) or any(map(leak_of, plans)):
         return
-    keys = [*zip(context.selection.entries, context.categories, strict=True)]
-    compared = [key for key in keys if len(key[0].members) == 1] or keys
-    share = share_of_copies([categories.codes for _, categories in compared], target.labels)
-    if share:
-        names = ", ".join(str(entry.name) for entry, _ in compared[:10])
+    compared: dict[tuple[int, ...], Array] = {}
+    for entry, (_, found, _) in zip(context.selection.entries, context.categories, strict=True):
+        if isinstance(found, JointCodes):
+            compared |= {(column,): found.column(column) for column in entry.members}
+        else:
+            compared[entry.members] = written(found)
+    if share_of_copies([*compared.values()], target.labels):
+        # The message names no columns, so that it comes once if keys are encoded in turn.
         warn(
-            f"About {share:.0%} of the rows are there several times: they equal another row in {names} and in the "
-            f"target, more often than chance explains. A copy in another fold brings a row of {owner} its own target. "
-            "Give GroupKFold a group for each case, such as groups=X.groupby([...], dropna=False).ngroup(). "
-            "leak_report tells more.",
+            "Rows seem to be there several times: they equal another row in all encoded columns and in the target, "
+            f"more often than chance explains. A copy in another fold brings a row of {owner} its own target. Give "
+            "GroupKFold a group for each case, such as groups=X.groupby([...], dropna=False).ngroup(). leak_report "
+            "counts the copies.",
             LeakWarning,
         )
 

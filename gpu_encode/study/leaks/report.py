@@ -420,8 +420,8 @@ def risks_of_copies(copies: Copies | None) -> list[str]:
         return []
     columns = ", ".join(map(repr, copies.columns[:10])) + (", ..." if len(copies.columns) > 10 else "")
     told = (
-        f"{copies.share:.1%} of the rows are there several times: they equal another row in {columns} and in the "
-        "target, more often than chance explains. Oversampling, bootstraps and joins make such copies. Give "
+        f"{copies.share:.1%} of the rows seem to be there several times: they equal another row in {columns} and in "
+        "the target, more often than chance explains. Oversampling, bootstraps and joins make such copies. Give "
         f"GroupKFold a group for each case, such as groups=X.groupby([{columns}], dropna=False).ngroup(), or "
         "KFold(by=...) copies of these columns under other names; validate the model in such folds, too."
     )

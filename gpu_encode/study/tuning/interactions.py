@@ -45,7 +45,8 @@ from gpu_encode.words.errors.parameters import (
 from gpu_encode.words.notices import warn
 
 OWNER = "choose_interactions"
-# Of a size with more conjunctions than so many times those that are tried, they are drawn one by one.
+# Conjunctions of a size are drawn one by one if there are more than this multiple of those that may be drawn and of
+# those that the encoder has, so that few draws are in vain.
 LISTED_WHOLE = 8
 
 
@@ -391,9 +392,10 @@ def candidates(n_columns: int, order: int, entries: Sequence[Key], seed: int, mo
     total = 0
     for size in range(2, min(order, n_columns) + 1):
         n_keys = math.comb(n_columns, size)
-        total += n_keys - sum(len(entry) == size for entry in known)
+        n_known = sum(len(entry) == size for entry in known)
+        total += n_keys - n_known
         room, random = most - len(listed), np.random.RandomState(seed + size)
-        if n_keys <= LISTED_WHOLE * room:
+        if n_keys <= LISTED_WHOLE * (room + n_known):
             keys = [key for key in combinations(range(n_columns), size) if frozenset(key) not in known]
             listed += [keys[number] for number in random.permutation(len(keys))[:room]]
             continue

@@ -1,14 +1,16 @@
 """Copies of rows, as oversampling, bootstraps and joins make them, are told; equal rows by chance are not."""
 
 import os
+import tracemalloc
 import warnings
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import Greedy, GroupKFold, KFold, LeakWarning, Ordered, TargetEncoder, leak_report
+from gpu_encode import Greedy, GroupKFold, KFold, LeakWarning, Ordered, TargetEncoder, interactions, leak_report
 from gpu_encode.fitting.copies import share_of_copies
 from tests.laws.real_tables import names_in, read_rows
 
@@ -83,6 +85,59 @@ def test_the_cure_keeps_copies_together(make):
     assert warnings_of(TargetEncoder(cv=KFold(5, by=[*named][2:])), named, y) == []
     cases = X.groupby(["ticket", "seat"]).ngroup()
     assert warnings_of(TargetEncoder(cv=GroupKFold(5)), X, y, groups=cases.to_numpy()) == []
+
+
+def test_columns_of_joint_keys_are_compared():
+    X, y = made(every_row_twice)
+    X["side"] = np.arange(len(X)) // 2 % 3
+    for columns in ([("ticket", "seat")], ["side", ("ticket", "seat")], [*combinations(X, 2), tuple(X)]):
+        (message,) = warnings_of(TargetEncoder(columns=columns), X, y)
+        assert "several times" in message
+
+
+def test_keys_in_turn_warn_once():
+    X, y = made(every_row_twice)
+    X = X.assign(**{f"side{number}": X["seat"] + number for number in range(6)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in TargetEncoder(columns=interactions([*X])).iter_fit_transform(X, y, n_keys=9):
+            pass
+    assert len(caught) == 1
+    assert caught[0].category is LeakWarning
+
+
+@pytest.mark.parametrize("common", ["", None])
+def test_most_rows_have_the_same_value(common):
+    # Copies are behind all other rows.
+    random, row = np.random.default_rng(9), np.arange(20_000)
+    note = np.where(random.random(20_000) < 0.7, common, [f"n{number}" for number in row])
+    X, y = pd.DataFrame({"note": note, "seat": random.integers(2_000, size=20_000)}), random.integers(2, size=20_000)
+    rows = np.r_[row, :8_000]
+    (message,) = warnings_of(TargetEncoder(), X.iloc[rows].reset_index(drop=True), y[rows])
+    assert "several times" in message
+
+
+@pytest.mark.parametrize("columns", [["empty", ("ticket", "seat")], ["empty", "ticket"]])
+def test_a_column_without_values_is_no_copy(columns):
+    X, y, _ = tosses(10, 0.5)
+    X = pd.DataFrame({"empty": np.nan, "ticket": np.arange(20_000), "seat": np.arange(20_000) % 7})
+    assert warnings_of(TargetEncoder(columns=columns), X, np.resize(y, 20_000)) == []
+
+
+def test_a_sample_without_rows_has_no_copies():
+    # Of 20,000 values that are listed, the rows have one.
+    encoder = TargetEncoder(categories=[np.arange(20_000)])
+    for value in (0, 3, 19_999):
+        assert warnings_of(encoder, np.full((20_000, 1), value), np.arange(20_000) % 2) == []
+
+
+def test_memory_does_not_grow_with_categories():
+    codes = np.arange(1_000_000, dtype=np.int32) // 2
+    y = np.random.default_rng(0).integers(10, size=500_000)[codes]
+    tracemalloc.start()
+    assert share_of_copies([codes], y) == 1.0
+    assert tracemalloc.get_traced_memory()[1] < 8 * len(y)
+    tracemalloc.stop()
 
 
 def test_greedy_encodings_have_a_warning_of_their_own():

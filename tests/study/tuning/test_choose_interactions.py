@@ -613,6 +613,25 @@ def test_as_many_conjunctions_are_listed_as_may_be_tried(most, entries):
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("most", [1, 2, 100])
+@pytest.mark.parametrize("n_left", [0, 1, 2])
+def test_conjunctions_that_the_encoder_has_are_not_drawn(monkeypatch, most, n_left):
+    pairs = list(combinations(range(10), 2))
+
+    class FewDraws(np.random.RandomState):
+        draws = iter(range(1000))
+
+        def choice(self, *given, **options):
+            next(self.draws)
+            return super().choice(*given, **options)
+
+    monkeypatch.setattr(np.random, "RandomState", FewDraws)
+    listed, left_out = candidates(10, 2, pairs[n_left:], 0, most)
+    assert {*listed} <= {*pairs[:n_left]}
+    assert (len(listed), left_out) == (min(most, n_left), max(n_left - most, 0))
+
+
+@pytest.mark.host
 @pytest.mark.parametrize("forward", ["first", "best", "once"])
 def test_what_is_left_out_is_said(forward):
     wide = np.random.default_rng(0).integers(0, 3, (200, 300))
