@@ -53,6 +53,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 PAIRED = "_paired"
 # Kinds of tables whose columns have no names.
 ARRAYS = ("numpy", "cupy")
+# The output is a table of the library of X, whatever scikit-learn is configured to give.
+LIBRARY_OF_X = "input"
 # Modules that take over the calls on tables of an engine; the first such call loads the module.  Each module has a
 # function for every method that `dispatch` wraps, which gets the encoder and the arguments of the method.
 ENGINES = {
@@ -702,7 +704,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         model = self._model if model is None else model
         selection, arrays = model.selection, self._finish(model, arrays)
         wanted = wanted_container(self)
-        kind = wanted if wanted in ("pandas", "polars") else None
+        kind = None if wanted == LIBRARY_OF_X or (wanted == "numpy" and are_arrays(frame)) else wanted
         passed = [columns.positions[position] for position in selection.passed if position in columns.positions]
         if not has_names(frame, wanted):
             return frame.assemble([], arrays, passed, kind)
@@ -895,13 +897,28 @@ def accept_categories(tags: Tags) -> Tags:
 
 
 def wanted_container(encoder: Encoder) -> str:
-    """Give the container that the user wants: "default", "pandas" or "polars"."""
-    return _get_output_config("transform", encoder)["dense"]
+    """Give the container that the user wants: that of X, "numpy", "pandas" or "polars".
+
+    What `set_output` was told wins over scikit-learn's configuration: its "default" is an array, as of scikit-learn's
+    own transformers.  Where nothing was told or configured, the container is that of X.
+    """
+    told = getattr(encoder, "_sklearn_output_config", {}).get("transform")
+    if told == LIBRARY_OF_X:
+        return LIBRARY_OF_X
+    wanted = _get_output_config("transform", encoder)["dense"]
+    if wanted == "default":
+        return LIBRARY_OF_X if told is None else "numpy"
+    return wanted
 
 
 def has_names(frame: Frame | Pieces, wanted: str) -> bool:
     """Whether any table of the output has names of columns."""
-    return wanted != "default" or not {*map(attrgetter("kind"), frame.parts)} <= {*ARRAYS}
+    return wanted in ("pandas", "polars") or (wanted == LIBRARY_OF_X and not are_arrays(frame))
+
+
+def are_arrays(frame: Frame | Pieces) -> bool:
+    """Whether all tables are arrays."""
+    return {*map(attrgetter("kind"), frame.parts)} <= {*ARRAYS}
 
 
 def asks_for_groups(cv: Any) -> bool:

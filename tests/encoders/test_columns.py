@@ -142,7 +142,7 @@ def test_listed_columns_are_found_by_name(frame, y):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("output", ["default", "polars"])
+@pytest.mark.parametrize("output", [None, "polars"])
 @pytest.mark.parametrize("columns", [None, ["city"]])
 @pytest.mark.parametrize(("cv", "absent"), [(SHOP, "shop"), (TimeFolds(3, time="day"), "day"), ("zip", "zip")])
 @pytest.mark.filterwarnings("ignore:.* rows see no rows at all")

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
@@ -12,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gpu_encode import GroupKFold, KFold, MEstimate, TargetEncoder
+from gpu_encode import CountEncoder, GroupKFold, KFold, MEstimate, OneHotEncoder, StatisticEncoder, TargetEncoder
 
 pytestmark = pytest.mark.host
 
@@ -78,6 +80,43 @@ def test_the_configured_output(many, wanted, kind):
         assert type(TargetEncoder().fit_transform(frame, y)) is kind
         # What the encoder is told wins over the configuration.
         assert isinstance(TargetEncoder().set_output(transform="pandas").fit_transform(frame, y), pd.DataFrame)
+
+
+ARRAYS = {
+    "target": TargetEncoder(columns=["city", ("city", "shop")], indicators=True),
+    "target, float32": TargetEncoder(columns=["city", "shop"], dtype="float32"),
+    "counts": CountEncoder(columns=["city"]),
+    "ones": OneHotEncoder(columns=["shop"], sparse_output=False),
+    "statistics": StatisticEncoder({"shop": {"size": ["mean"], "city": ["mode"]}}),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize(
+    "library", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
+def test_told_default_the_output_is_an_array_as_of_scikit_learn(many, library, name):
+    frame, y = many
+    X = library(frame[["city", "shop", "size"]])
+    alone, told = clone(ARRAYS[name]), clone(ARRAYS[name]).set_output(transform="default")
+    table = alone.fit_transform(X, y)
+    expected = (table if isinstance(table, pd.DataFrame) else table.to_pandas()).to_numpy()
+    for found in (told.fit_transform(X, y), told.transform(X), clone(told).fit(X, y).transform(X)):
+        assert type(found) is np.ndarray
+        assert found.shape == expected.shape
+    np.testing.assert_array_equal(told.fit_transform(X, y), expected)
+    assert type(alone.transform(X)) is type(X)
+    assert {type(piece) for piece in told.transform([X[:3], X[3:]])} == {np.ndarray}
+    assert told.get_feature_names_out().tolist() == alone.get_feature_names_out().tolist()
+
+
+def test_told_default_wins_over_the_configuration_and_comes_from_a_pipeline(many):
+    frame, y = many
+    told = TargetEncoder().set_output(transform="default")
+    with sklearn.config_context(transform_output="pandas"):
+        assert type(told.fit_transform(frame, y)) is np.ndarray
+    pipeline = make_pipeline(TargetEncoder(), CountEncoder()).set_output(transform="default")
+    assert type(pipeline.fit_transform(frame, y)) is np.ndarray
 
 
 @sklearn.config_context(enable_metadata_routing=True)

@@ -98,11 +98,12 @@ def test_fitted_on_an_array_all_columns_are_found_by_position(y):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("wanted", ["default", "pandas", "polars"])
+@pytest.mark.parametrize("wanted", [None, "default", "pandas", "polars"])
 @pytest.mark.parametrize("make", named(NAMED | UNNAMED))
 def test_kind_of_the_output(make, wanted, y):
+    """Unless the encoder is told, it gives the library of X; told "default", an array, as scikit-learn's own do."""
     data = make()
-    kinds = {"default": np.ndarray if isinstance(data, list) else type(data), "pandas": pd.DataFrame}
+    kinds = {None: np.ndarray if isinstance(data, list) else type(data), "default": np.ndarray, "pandas": pd.DataFrame}
     encoder = TargetEncoder(columns=[0]).set_output(transform=wanted)
     for encodings in (encoder.fit_transform(data, y), encoder.transform(data)):
         assert type(encodings) is kinds.get(wanted, pl.DataFrame)
@@ -113,7 +114,7 @@ def test_kind_of_the_output(make, wanted, y):
             assert encodings.schema.dtypes()[0] == pl.Float64
         elif isinstance(encodings, pa.Table | pa.RecordBatch):
             assert encodings.schema.types[0] == pa.float64()
-        if wanted != "default":
+        if wanted in ("pandas", "polars"):
             assert list(encodings.columns) == list(encoder.get_feature_names_out())
     # What was given is as it was.
     assert data.equals(make()) if hasattr(data, "equals") else np.array_equal(data, make())

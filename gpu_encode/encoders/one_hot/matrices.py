@@ -41,7 +41,7 @@ class Ones(NamedTuple):
 
 def check_container(wanted: str, X: Any) -> None:
     """Raise ValueError for containers that hold no sparse matrix."""
-    if wanted != "default":
+    if wanted in ("pandas", "polars"):
         raise _sparse_in_frame(wanted)
     if frames.is_partitioned(X) and not isinstance(X, (list, tuple)):
         raise ValueError(

@@ -14,6 +14,7 @@ from gpu_encode.scale.dask import tasks
 from gpu_encode.scale.dask.exchange import exchange, receive
 from gpu_encode.scale.dask.partitions import FramePartitions, Partitions, read
 from gpu_encode.scale.dask.trees import add_in_tree, earlier_sums
+from gpu_encode.scale.files.encoding import plain_output
 from gpu_encode.scale.messages import RowInPartitionError
 from gpu_encode.scale.parts import EncodingPlan, with_categories
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
@@ -86,9 +87,10 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
 
     encoder._check_container(X)
     partitions = read_training(encoder, X, y, sample_weight, groups)
-    encoding_plan, partitions = plan_rows(encoder, unfitted(encoder), partitions)
+    asked = in_container(encoder, partitions)
+    encoding_plan, partitions = plan_rows(asked, unfitted(asked), partitions)
     # The persisted tables grow only with the categories; if a worker is lost, its tables are computed again.
-    learned, tables, meta = dask.persist(*fit_lazily(encoder, encoding_plan, partitions))
+    learned, tables, meta = dask.persist(*fit_lazily(asked, encoding_plan, partitions))
     learned, meta = dask.compute(learned, meta)
     adopt(encoder, learned)
     if encoding_plan.order is not None:
@@ -126,10 +128,10 @@ def transform(encoder: Encoder, X: Any) -> Any:
     check_is_fitted(encoder, "_model")
     partitions = read(X)
     samples = partitions.samples()
-    check_container(encoder, partitions)
-    meta = None if samples is None else encoder.transform(samples[0])
+    asked = in_container(encoder, partitions)
+    meta = None if samples is None else asked.transform(samples[0])
     # The encoder is copied, since it may be fitted again in the meantime.
-    return partitions.table(tasks.transform_partition, meta, copy(encoder))
+    return partitions.table(tasks.transform_partition, meta, copy(asked))
 
 
 def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
@@ -162,19 +164,27 @@ def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: 
 
 
 def check_training(encoder: Encoder, partitions: Partitions) -> None:
-    """Raise ValueError if a needed target is missing, or for the reasons of `check_container`."""
+    """Raise ValueError if a needed target is missing, or for the reasons of `in_container`."""
     if partitions.vectors[0] is None and encoder._parameters().reads_target:
         raise no_target(type(encoder).__name__)
-    check_container(encoder, partitions)
+    in_container(encoder, partitions)
 
 
-def check_container(encoder: Encoder, partitions: Partitions) -> None:
-    """Raise ValueError if the user asks for an output that Dask frames do not support."""
-    if isinstance(partitions, FramePartitions) and wanted_container(encoder) == "polars":
+def in_container(encoder: Encoder, partitions: Partitions) -> Encoder:
+    """Give an encoder with the output that the user asks for; in a Dask frame, frames take the place of arrays.
+
+    Raises
+    ------
+    ValueError
+        If the user asks for an output that Dask frames do not support.
+    """
+    wanted = wanted_container(encoder)
+    if isinstance(partitions, FramePartitions) and wanted == "polars":
         raise ValueError(
             "set_output(transform='polars') is impossible in a Dask frame. Give X as X.to_delayed(), a list of "
             "Delayed objects, to get such a list back; or set_output(transform='default')."
         )
+    return plain_output(encoder) if isinstance(partitions, FramePartitions) and wanted == "numpy" else encoder
 
 
 def plan_rows(encoder: Encoder, asked: Encoder, partitions: Partitions, *_: Any) -> tuple[EncodingPlan, Partitions]:

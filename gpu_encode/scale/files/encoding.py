@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow.dataset import Dataset
 
 from cpu_fallback.cached import cached_property
-from gpu_encode.encoders.base import Encoder, check_encoder
+from gpu_encode.encoders.base import LIBRARY_OF_X, Encoder, check_encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.tasks import most_classes
 from gpu_encode.scale import messages
@@ -491,7 +491,7 @@ def plain_output(encoder: Any) -> Any:
     """Give the encoder with output in the library of X, whatever `set_output` was called with."""
     plain = copy.copy(encoder)
     # A copy shares its settings with the original.
-    plain._sklearn_output_config = {"transform": "default"}
+    plain._sklearn_output_config = {"transform": LIBRARY_OF_X}
     if getattr(plain, "sparse_output", False):
         plain.sparse_output = False  # files have columns
     return plain

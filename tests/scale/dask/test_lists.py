@@ -62,6 +62,18 @@ def test_lists_beside_frames_and_frames_beside_lists():
     assert_same(pd.concat(dask.compute(*lazy)), wanted)
 
 
+@pytest.mark.parametrize("cv", [5, LeaveOneOut(), Ordered(shuffle=False)], ids=str)
+def test_told_default_frames_stay_frames_and_lists_become_arrays(cv):
+    cut, told = partitioned(WHOLE, 3), TargetEncoder(cv=cv).set_output(transform="default")
+    expected = TargetEncoder(cv=cv).fit_transform(WHOLE[KEYS], WHOLE["amount"])
+    assert_same(told.fit_transform(cut[KEYS], cut["amount"]).compute(), expected)
+    assert_same(told.transform(cut[KEYS]).compute(), told.set_output(transform="pandas").transform(WHOLE[KEYS]))
+    told.set_output(transform="default")
+    parts = dask.compute(*told.fit_transform(in_list("pandas", KEYS), vectors("amount")))
+    assert {type(part) for part in parts} == {np.ndarray}
+    assert np.array_equal(np.concatenate(parts), expected.to_numpy(), equal_nan=True)
+
+
 def test_containers_asked_for():
     encoder = TargetEncoder().set_output(transform="polars")
     encodings = dask.compute(*encoder.fit_transform(in_list("pandas", KEYS), vectors("amount")))

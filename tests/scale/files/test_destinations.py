@@ -179,14 +179,18 @@ def test_new_rows_without_a_fitted_column_are_refused_at_once(tmp_path: Path, ro
     assert names_in(tmp_path) == ["orders.parquet"]
 
 
-def test_set_output_plays_no_part_in_files(tmp_path: Path, rows: Path, orders: pa.Table) -> None:
-    encoder = TargetEncoder(columns=["city"]).set_output(transform="pandas")
+@pytest.mark.parametrize("container", ["pandas", "default"])
+def test_set_output_plays_no_part_in_files(container: str, tmp_path: Path, rows: Path, orders: pa.Table) -> None:
+    encoder = TargetEncoder(columns=["city"]).set_output(transform=container)
     encode(rows, tmp_path / "y.parquet", encoder, "sold")
     assert_same_table(
         pyarrow.parquet.read_table(tmp_path / "y.parquet"),
         in_memory(TargetEncoder(columns=["city"]), orders, "sold")[1],
     )
-    assert type(encoder.transform(orders.drop_columns(["sold"]))).__name__ == "DataFrame"
+    kind = {"pandas": "DataFrame", "default": "ndarray"}[container]
+    transform_dataset(rows, tmp_path / "new.parquet", encoder)
+    assert pyarrow.parquet.read_schema(tmp_path / "new.parquet").names[0] == "city"
+    assert type(encoder.transform(orders.drop_columns(["sold"]))).__name__ == kind
 
 
 def test_a_file_is_replaced_only_when_asked(tmp_path: Path, rows: Path) -> None:

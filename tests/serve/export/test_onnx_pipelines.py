@@ -135,3 +135,30 @@ def test_without_skl2onnx(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(ImportError, match=r"skl2onnx is not installed: pip install '.\[onnx\]'"):
         register_onnx_converters()
+
+
+# For each library: its classifier, and the module and function of onnxmltools that convert it.
+BOOSTERS = {
+    "xgboost": ("XGBClassifier", "xgboost.operator_converters.XGBoost", "convert_xgboost"),
+    "lightgbm": ("LGBMClassifier", "lightgbm.operator_converters.LightGbm", "convert_lightgbm"),
+}
+
+
+@pytest.mark.parametrize("library", BOOSTERS)
+def test_pipelines_with_boosters_fitted_on_pandas(library):
+    """Told "default", the encoder gives arrays, so that a booster keeps no names, which its converter refuses."""
+    kind, module, function = BOOSTERS[library]
+    classifier = getattr(pytest.importorskip(library), kind)
+    reason = "no extra has onnxmltools, which converts boosters"
+    converters = pytest.importorskip(f"onnxmltools.convert.{module}", reason=reason)
+    shapes = pytest.importorskip("skl2onnx.common.shape_calculator").calculate_linear_classifier_output_shapes
+    options = {"nocl": [True, False], "zipmap": [True, False, "columns"]}
+    register = pytest.importorskip("skl2onnx").update_registered_converter
+    register(classifier, f"Own{kind}", shapes, getattr(converters, function), options=options)
+    pipeline = make_pipeline(ge.TargetEncoder(cv=3), classifier(n_estimators=5)).set_output(transform="default")
+    pipeline.fit(X[["town", "size"]], Y)
+    register_onnx_converters(missing_text="")
+    asked = {"target_opset": {"": 18, "ai.onnx.ml": 3}, "options": {id(pipeline): {"zipmap": False}}}
+    graph = convert_sklearn(pipeline, initial_types=list(COLUMN.items()), **asked)
+    _, shares = run(graph, inputs_of(graph, NEW))
+    np.testing.assert_allclose(shares, pipeline.predict_proba(NEW[["town", "size"]]), rtol=1e-5)
