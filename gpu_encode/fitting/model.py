@@ -206,10 +206,13 @@ class Model:
         key, rule = self.keys[entry], self.rules[entry]
         if on_host and key.n_categories * self.permutations > FEW_CATEGORIES:
             devices.check_free(self.table_bytes(entry), f"The encodings of all categories of {key.entry.name!r}")
-        made = [
-            SeenSums(sums.to_device(ops), None, rule.of_target(number), ops).table(key)
-            for number, sums in enumerate(self.statistics[entry])
-        ]
+        made = []
+        for number, sums in enumerate(self.statistics[entry]):
+            held = sums.to_device(ops)
+            # Rows are looked up without a check of each code; a pickle, or a file of skops, may hold any numbers.
+            if len(held.accumulators) != key.n_categories + 2:
+                raise ValueError(f"The sums of {key.entry.name!r} do not fit its categories: the model is damaged.")
+            made.append(SeenSums(held, None, rule.of_target(number), ops).table(key))
         if on_host:
             tables[entry] = made
         return made
@@ -217,7 +220,7 @@ class Model:
     def table_bytes(self, entry: int) -> int:
         """Estimate the memory that it takes to compute the encodings of every category of an entry."""
         rule = self.rules[entry]
-        return sum(
+        return self.keys[entry].level_bytes + sum(
             (TEMPORARIES + 8 * self.permutations)
             * math.prod(sums.accumulators.shape[:2])
             * rule.of_target(number).statistic.n_outputs(sums.accumulators.shape[2])

@@ -90,7 +90,8 @@ def read_values(document: dict[str, Any], reader: Reader) -> Values:
         kind = values.array.dtype.kind
         if values.kind == "number" and kind != "O" and np.dtype(values.dtype).kind not in "biuf":
             raise ValueError(f"numbers are shown as {values.dtype!r}")
-        if kind == "f" and not np.isfinite(values.array).all():
+        # Only NaN differs from itself; numbers may be objects, of which NumPy does not tell more.
+        if kind in "fO" and (len(values.infinite()) or np.any(values.array != values.array)):
             raise ValueError("a number among the categories is not finite")
         # An array that shares Arrow's memory is read-only, and keeps the bytes around it in memory.
         values = replace(values, array=values.array.copy())

@@ -16,7 +16,7 @@ from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.scales import check_scale
 from gpu_encode.formulas.statistic import Statistic
-from gpu_encode.storage.archive import TEXT_BYTES, Reader, Writer
+from gpu_encode.storage.archive import NUMBER_BYTES, TEXT_BYTES, Reader, Writer
 from gpu_encode.storage.json_fields import pair, read_count, read_counts, read_field, read_list, read_option
 from gpu_encode.storage.keys import describe_key, describe_spec, read_key, read_spec, read_vocabulary
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
@@ -159,6 +159,9 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
         for (key, per_target), rule in zip(pair(keys, read_list(document, "statistics", list)), rules, strict=True)
     ]
     check_alike(statistics)
+    permutations = read_count(document, "permutations", 1, MOST_COLUMNS)
+    # A row of the output has to have room, whatever number of columns the rules ask for.
+    reader.spend(NUMBER_BYTES * permutations * count_outputs(statistics, rules))
     names = read_names(document, "feature_names", n_features)
     check_dates(selection, targets, rules, names)
     return Model(
@@ -171,10 +174,19 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
         rules,
         indicators=read_indicators(document),
         dtype=read_option(document, "dtype", DTYPES),
-        permutations=read_count(document, "permutations", 1, MOST_COLUMNS),
+        permutations=permutations,
         pairs=read_pairs(document, keys, selection.pairs, reader),
         # Only files of models whose new rows see some rows alone have it.
         partial_scheme=read_field({"partial_scheme": "", **document}, "partial_scheme", str),
+    )
+
+
+def count_outputs(statistics: list[list[CategorySums]], rules: list[EncodingRule]) -> int:
+    """Count the encodings of a row, of one order."""
+    return sum(
+        sums.n_views * rule.of_target(number).statistic.n_outputs(sums.shape[2])
+        for rule, per_target in zip(rules, statistics, strict=True)
+        for number, sums in enumerate(per_target)
     )
 
 

@@ -50,6 +50,8 @@ SCALAR_TYPES = {
 # Parameters that `transform` does not need.
 TRAINING_ONLY = ("cv", "random_state")
 _DTYPE = re.compile(r"[<>|](?:b1|[iuf][1248]|[mM]8(?:\[\d{0,9}[a-zA-Z]+\])?|[SU]\d{1,9}|O)")
+# Axes of NumPy's arrays.
+MOST_AXES = 64
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
@@ -268,15 +270,19 @@ def decode_array(document: Any, reader: Reader) -> Array:
     """Give a NumPy array that `encode_array` described."""
     dtype = read_dtype(read_field(document, "dtype", str))
     shape = read_counts(document, "shape", 0, 1 << 62)
+    if len(shape) > MOST_AXES:
+        raise ValueError(f"an array has {len(shape)} axes")
+    # The lengths of an array's axes become sizes later, also if the array is empty.
+    reader.spend(dtype.itemsize * math.prod(max(length, 1) for length in shape))
     if dtype.kind not in "OSU":
         native = dtype.newbyteorder("=")
         stored = np.dtype(np.int64) if dtype.kind in "mM" else native
         array = reader.array(document.get("array"), pa.from_numpy_dtype(stored))
-        reader.spend(dtype.itemsize * len(array))
         numbers: Array = array.to_numpy(zero_copy_only=False)
-        return numbers.view(native).astype(dtype).reshape(shape)
+        return numbers.view(native).reshape(shape).astype(dtype)
     values = decode(read_field(document, "values", list), reader)
-    reader.spend(dtype.itemsize * len(values))
+    if len(values) != math.prod(shape):
+        raise ValueError(f"an array of the shape {shape} has {len(values)} values")
     array = np.empty(len(values), dtype)
     array[:] = values
     if dtype.kind != "O" and array.tolist() != values:

@@ -55,6 +55,10 @@ PARAMETERS = [
     ({"hierarchy": {"zip": ge.Prefixes(1)}}, "column 'zip': Prefixes needs text values, but the column holds number"),
     ({"hierarchy": {"zip": ge.Bits(1, width=2)}}, r"'zip': Bits\(.*width=2\) does not apply to 2 of its values, such"),
     ({"hierarchy": {"city": ge.Prefixes()}}, r"needs at least one length, for example Prefixes\(4, 3\)"),
+    (
+        {"hierarchy": {"city": ge.Prefixes(*range(1_001, 0, -1))}},
+        "hierarchy of column 'city': Prefixes makes 1,001 levels, more than 1,000. Clean the column, or choose",
+    ),
     ({"hierarchy": {"city": ge.Prefixes(1, 2)}}, r"Prefixes\(1, 2\) must fall strictly"),
     (
         {"hierarchy": {"city": ge.Prefixes(0)}},

@@ -5,15 +5,25 @@ import json
 import random
 import tempfile
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from gpu_encode import StatisticEncoder, TargetEncoder
-from tests.storage.altered import assert_refused, changed, load_or_refuse, members_of, with_numbers
+from gpu_encode import ClusterEncoder, StatisticEncoder, TargetEncoder
+from tests.storage.altered import (
+    archive_of,
+    assert_refused,
+    changed,
+    load_or_refuse,
+    members_of,
+    stream_of,
+    with_numbers,
+)
 from tests.storage.fitted import NEW
 
 CHANGES = 400
@@ -146,6 +156,21 @@ def test_numbers_that_no_category_can_be(number: float, path: Path) -> None:
         lambda numbers: np.append(numbers[:-1], number),
     )
     assert_refused(path, content, "is damaged: a number among the categories is not finite")
+
+
+@pytest.mark.parametrize("text", ["fnan", "finf", "dInfinity", "dNaN"])
+def test_decimals_that_no_category_can_be(text: str, path: Path) -> None:
+    TargetEncoder().fit(np.array([[Decimal("1.5")], [Decimal("2.5")]]), [0, 1]).save(path)
+    members = members_of(path.read_bytes())
+    name = json.loads(members["model.json"])["model"]["keys"][0]["vocabularies"][0]["array"]
+    content = archive_of(members | {name: stream_of(pa.array(["d1.5", text], pa.large_string()))})
+    assert_refused(path, content, "is damaged: (a number among the categories is not finite|the stored categories)")
+
+
+def test_a_key_has_no_more_clusters_than_categories(path: Path) -> None:
+    ClusterEncoder(n_clusters=2, output="onehot").fit([["a"], ["b"], ["c"]] * 4, [0, 1, 1] * 4).save(path)
+    content = changed(path.read_bytes(), lambda document: document["learned"].update(widths=[1 << 16]))
+    assert_refused(path, content, "is damaged: clusters of a key do not fit its 3 categories")
 
 
 def test_a_number_is_not_shown_as_something_else(path: Path) -> None:

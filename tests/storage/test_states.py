@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 
 import gpu_encode as ge
 from gpu_encode import Ordered, StatisticEncoder, TargetEncoder
+from gpu_encode.seam import ops
 from gpu_encode.storage.parameters import CLASSES, decode, describe_scheme
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from tests.bits import assert_same_encoder
@@ -171,6 +172,15 @@ def test_a_forged_state_of_text_is_refused(offsets: list[int]) -> None:
     values = Vocabulary.from_values(["a", "b"], "x")[0].values
     with pytest.raises(ValueError, match=r"[Oo]ffset"):
         values.__setstate__(values.__getstate__() | {"offsets": np.array(offsets)})
+
+
+@pytest.mark.parametrize("backend", ["numpy", "compiled"])
+def test_a_state_with_sums_of_fewer_categories_is_refused(backend: str) -> None:
+    encoder = TargetEncoder(columns=["city", ("city", "zip")]).fit(TABLE, TARGETS["binary"])
+    for per_target in encoder._model.statistics:
+        per_target[0] = per_target[0].part(0, 3)
+    with ops.use_backend(backend), pytest.raises(ValueError, match="The sums of 'city' do not fit its categories"):
+        pickle.loads(pickle.dumps(encoder)).transform(NEW)
 
 
 def shift(count: Any, mean: Any, variance: Any) -> Any:

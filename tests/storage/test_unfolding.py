@@ -5,6 +5,7 @@ import json
 import struct
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_encode import StatisticEncoder, TargetEncoder, interactions, load
+from gpu_encode import OrdinalEncoder, Parts, Prefixes, StatisticEncoder, TargetEncoder, interactions, load
 from gpu_encode.storage.archive import BoundedFile, Reader
 from tests.storage.altered import archive_of, changed, members_of, stream_of
 
@@ -81,6 +82,38 @@ def with_members(content: bytes) -> bytes:
     return file.getvalue()
 
 
+def with_values(*texts: str, lengths: Any = None) -> Callable[[bytes], bytes]:
+    """Make a file of a hierarchy of two categories, with other values, or with prefixes of other lengths."""
+    rule = Parts(".") if lengths is None else Prefixes(2)
+
+    def make(_: bytes) -> bytes:
+        encoder = TargetEncoder(hierarchy={0: rule}).fit([["a.b"], ["c"]] * 4, [0, 1] * 4)
+        with tempfile.TemporaryDirectory() as folder:
+            encoder.save(f"{folder}/model")
+            members = members_of(Path(f"{folder}/model").read_bytes())
+        document = json.loads(members["model.json"])["model"]
+        if lengths is not None:
+            document["entries"][0]["rule"]["parameters"]["lengths"] = lengths
+        members["model.json"] = json.dumps(json.loads(members["model.json"]) | {"model": document}).encode()
+        name = document["keys"][0]["vocabularies"][0]["array"]
+        return archive_of(members | {name: stream_of(pa.array(texts, pa.large_string()))})
+
+    return make
+
+
+def with_orders(_: bytes) -> bytes:
+    """Make a file whose rows have 2 ** 32 encodings."""
+    with tempfile.TemporaryDirectory() as folder:
+        OrdinalEncoder(order="random", n_draws=2).fit([["a"], ["b"]]).save(f"{folder}/model")
+        content = Path(f"{folder}/model").read_bytes()
+
+    def change(document: Any) -> None:
+        document["model"].update(permutations=1 << 16)
+        document["model"]["formulas"][0]["readout"]["parameters"].update(n_draws=1 << 16)
+
+    return changed(content, change)
+
+
 NUMBERS = {"ndarray": {"dtype": "<i8", "shape": [100_000], "array": "numbers.arrow"}}
 TWICE = stream_of(pa.array(np.arange(100_000)))
 LONG_TEXT = {"ndarray": {"dtype": "<U60000000", "shape": [1], "values": ["a"]}}
@@ -98,6 +131,15 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "one array often": (with_parameter([NUMBERS] * 1_000, numbers=TWICE), TOO_MUCH),
     "long text": (with_parameter(LONG_TEXT), TOO_MUCH),
     "long scalar": (with_parameter({"scalar": ["<U60000000", "a"]}), TOO_MUCH),
+    "empty array": (with_parameter({"ndarray": {"dtype": "|O", "shape": [0, 1 << 40], "values": []}}), TOO_MUCH),
+    "axes": (with_parameter({"ndarray": {"dtype": "|O", "shape": [1] * 100_000, "values": [0]}}), "has 100000 axes"),
+    "short list of long texts": (
+        with_parameter({"ndarray": {"dtype": "<U99999", "shape": [1], "values": ["a"] * 100_000}}),
+        "an array of the shape [1] has 100000 values",
+    ),
+    "encodings": (with_orders, TOO_MUCH),
+    "deep value": (with_values("a." * 60_000, "c"), ""),
+    "many prefixes": (with_values("a" * 20_000, "c", lengths={"tuple": [*range(20_000, 0, -1)]}), ""),
     "members": (with_members, "its list of members is larger than that of any model"),
 }
 

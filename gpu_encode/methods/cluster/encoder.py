@@ -80,7 +80,7 @@ class Clusters(LearnedTables):
         if not len(self.clusters) == len(self.widths) == len(sizes):
             raise ValueError(f"it has clusters of {len(self.clusters)} keys, of {len(sizes)}")
         for clusters, width, size in zip(self.clusters, self.widths, sizes, strict=True):
-            fits = clusters.dtype == np.int64 and clusters.shape == (size,) and 0 <= width <= MOST_COLUMNS
+            fits = clusters.dtype == np.int64 and clusters.shape == (size,) and 0 <= width <= min(size, MOST_COLUMNS)
             if not fits or (size and not -1 <= clusters.min() <= clusters.max() < width):
                 raise ValueError(f"clusters of a key do not fit its {size} categories")
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from cpu_fallback.types import Array, Codes
+from gpu_encode.seam import devices
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.words.errors.parameters import bad_parameter, check_count
 
@@ -23,6 +24,8 @@ WIDEST = 128
 LONGEST_NUMBER = 63
 # Characters of the longest text that any column holds.
 LONGEST = (1 << 31) - 1
+# Levels that a rule may make, and bytes that a path takes beside its text while levels are made.
+MOST_LEVELS, PATH_BYTES = 1_000, 160
 
 
 class Derived(BaseEstimator):
@@ -30,6 +33,7 @@ class Derived(BaseEstimator):
 
     # Kinds of values that the rule takes.
     kinds: tuple[str, ...]
+    lengths: Sequence[int] = ()
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
@@ -37,6 +41,10 @@ class Derived(BaseEstimator):
     def admits(self, values: Array) -> NDArray[np.bool_]:
         """Tell to which values the rule applies; fit refuses other values, and in later rows they are unknown."""
         return np.ones(len(values), bool)
+
+    def n_levels(self, values: Array) -> int:  # noqa: ARG002
+        """Give the number of levels above some values."""
+        return len(self.lengths)
 
     def paths(self, values: Array) -> list[list[Any]]:
         """Give the ancestors of each value, level by level, the top level first; None if it has none at a level."""
@@ -120,11 +128,14 @@ class Parts(Derived):
         if not isinstance(self.separator, str) or not self.separator:
             raise bad_parameter("Parts", "separator", self.separator, "must be a text that is not empty")
 
+    def n_levels(self, values: Array) -> int:
+        """Give the largest number of separators in a value."""
+        return max((value.count(self.separator) for value in values), default=0)
+
     def paths(self, values: Array) -> list[list[Any]]:
         """Give the top 1, 2, ... parts of each value; None for values that do not have more parts than these."""
         split = [value.split(self.separator) for value in values]
-        depth = max((len(parts) for parts in split), default=1)
-        return [[self._top(parts, kept) for parts in split] for kept in range(1, depth)]
+        return [[self._top(parts, kept) for parts in split] for kept in range(1, self.n_levels(values) + 1)]
 
     def _top(self, parts: list[str], kept: int) -> str | None:
         if kept >= len(parts):
@@ -261,6 +272,12 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
             f"hierarchy of column {column!r}: {rule!r} does not apply to {int((~admitted).sum())} of its values, such "
             f"as {values[~admitted].tolist()[0]!r}. Clean the column, or choose another rule."
         )
+    if (n_levels := rule.n_levels(values)) > MOST_LEVELS:
+        raise ValueError(
+            f"hierarchy of column {column!r}: {type(rule).__name__} makes {n_levels:,} levels, more than "
+            f"{MOST_LEVELS:,}. Clean the column, or choose another rule."
+        )
+    devices.check_free(bytes_of_levels(rule, vocabulary), f"The hierarchy of column {column!r}")
     levels: list[Level] = []
     for paths in rule.paths(values):
         distinct = sorted({path for path in paths if path is not None})
@@ -268,6 +285,12 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
         of_leaf = positions_of_labels(level_of_labels(labels), paths, column)
         levels.append(Level(of_leaf, link(of_leaf, len(labels), levels), len(labels), labels))
     return levels
+
+
+def bytes_of_levels(rule: Derived, vocabulary: Vocabulary) -> int:
+    """Estimate the memory that it takes to derive the levels; a path of text may be as long as its value."""
+    values = vocabulary.to_numpy()
+    return rule.n_levels(values) * (PATH_BYTES * len(values) + int(vocabulary.values.array.nbytes))
 
 
 def level_of_labels(labels: Vocabulary, n_leaves: int = 0) -> Level:

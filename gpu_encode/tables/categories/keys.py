@@ -14,6 +14,7 @@ from gpu_encode.seam.ops import Ops, put, through
 from gpu_encode.tables.categories.hierarchy import (
     Derived,
     Level,
+    bytes_of_levels,
     level_of_labels,
     levels_by_rule,
     link,
@@ -252,6 +253,12 @@ class CategoryIndex:
             of_leaf = ancestors[depth].astype(np.int32)
             levels.append(Level(of_leaf, link(of_leaf, sizes[depth], levels), sizes[depth]))
         return levels
+
+    @property
+    def level_bytes(self) -> int:
+        """Estimate the memory that it takes to derive the levels above the categories by a rule."""
+        rule = self.entry.rule
+        return 0 if rule is None or self.labels is not None else bytes_of_levels(rule, self.vocabularies[0])
 
     @cached_property
     def starts(self) -> list[int]:
