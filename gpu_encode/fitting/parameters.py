@@ -206,8 +206,8 @@ class Parameters:
         check_option(owner, "device", self.device, devices.DEVICES)
         if not (isinstance(self.scale, str) and self.scale == "identity"):
             check_scale(owner, self.scale)
-        parts: list[Statistic | Cut | None] = [*self.every_statistic, self.cut]
-        for part in filter(None, parts):
+        parts: list[Statistic | Cut] = [*self.every_statistic, *([self.cut] if self.cut else [])]
+        for part in parts:
             part.check()
         if self.prior is not None or self.statistic.takes_prior:
             read_each(self.prior, "mean", self._check_one_prior, "prior")
