@@ -223,7 +223,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def _learn_from(self, inputs: Inputs) -> None:
         """Learn the encodings of new rows, and keep the model."""
         parameters = self._parameters()
-        sums_alone = not parameters.new_rows_see_folds
+        sums_alone = not parameters.partial_scheme
         context = prepare(parameters, inputs, sums_alone=sums_alone)
         sums = sum_rows(context, None if sums_alone else plan_keys(context, for_new_rows=True))
         check_weights(parameters.owner, context.rules, sums, context.rows.ops)
@@ -401,7 +401,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def _read_more(self, call: str, inputs: Inputs, known: Model | None) -> FitContext:
         """Read rows that are added to the model, or taken out of it."""
         parameters = self._parameters()
-        check_rows_add_up(call, parameters)
+        check_rows_add_up(call, parameters, [] if known is None else [known])
         context = prepare(parameters, inputs, known, more_may_come=True)
         if known is not None:
             self._check_names(context.rows.inputs, known.selection, reset=False)
@@ -429,7 +429,6 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         [array([0.5, 1. , 1. ])]
         """
         check_is_fitted(self, "_model")
-        check_rows_add_up("merge", self._parameters())
         model = merge_models(self, self._model, others)
         self._check_model(model)
         self._publish(model)

@@ -19,7 +19,7 @@ from gpu_encode.encoders.codes import (
     to_columns,
     without_folds,
 )
-from gpu_encode.fitting.compatibility import check_rows_add_up, merge_models
+from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
@@ -148,13 +148,12 @@ class SummedEncoder(CodesEncoder):
         ValueError
             If parameters, columns or targets differ; nothing is then changed.
         """
-        check_rows_add_up("merge", self._parameters())
         self._publish(merge_models(self, self._summed, others))
         return self
 
     def _fit_rows(self, context: FitContext) -> CodedRows:
         """Learn from the rows of a call, and give the codes of the keys that get encodings."""
-        folds = context.parameters.new_rows_see_folds
+        folds = context.parameters.partial_scheme
         plan = plan_rows(context.parameters.scheme, context.rows, context.targets) if folds else plans.all_rows()
         model = make_model(context, sum_rows(context, [plan] * len(context.tasks)), self._most_pairs(context))
         rows = read_codes(context)

@@ -187,10 +187,11 @@ def parameters_of(statistic: Statistic) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in given.items()}
 
 
-def check_rows_add_up(call: str, parameters: Parameters) -> None:
+def check_rows_add_up(call: str, parameters: Parameters, learned: Sequence[Model]) -> None:
     """Raise ValueError if what new rows see is not the sum of what calls on some of the rows have learned.
 
-    `merge` adds rows whose folds `fit` has found, so that folds may follow from the values of rows.
+    `merge` adds rows whose folds `fit` has found, so that folds may follow from the values of rows.  The models of
+    earlier calls may have been learned under another scheme.
     """
     for scheme in parameters.every_scheme:
         if scheme.by_age:
@@ -199,6 +200,9 @@ def check_rows_add_up(call: str, parameters: Parameters) -> None:
             raise ValueError(f"{call} has no folds, which blow-up columns need. Call fit or fit_transform.")
         if scheme.new_rows_see_folds and (call != "merge" or scheme.needs_row_numbers):
             raise _no_calibration_rows(call, scheme)
+    for model in learned:
+        if model.partial_scheme != parameters.partial_scheme:
+            raise _other_rows_seen(call, model.partial_scheme)
 
 
 def _no_calibration_rows(call: str, scheme: Scheme) -> ValueError:
@@ -211,15 +215,26 @@ def _no_calibration_rows(call: str, scheme: Scheme) -> ValueError:
     )
 
 
-def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) -> Model:
+def _other_rows_seen(call: str, fitted: str) -> ValueError:
+    """Error for an encoder whose `cv` now lets new rows see other rows than when it was fitted."""
+    before = f"new rows saw rows as under {in_one_line(fitted)}" if fitted else "new rows saw all rows"
+    return ValueError(
+        f"{call} needs the cv under which an encoder was fitted: {before} then, and would see others under the cv of "
+        "now. Set cv back, or call fit again."
+    )
+
+
+def merge_models(encoder: Any, model: Model, others: Sequence[Any]) -> Model:
     """Add to an encoder's model the models of other encoders of the same type, parameters and columns."""
-    learned = model
+    learned, parameters = model, encoder._parameters()
+    check_rows_add_up("merge", parameters, [model])
     for other in others:
         if type(other) is not type(encoder):
             raise TypeError(f"Cannot merge {type(other).__name__} into {type(encoder).__name__}. Give fitted encoders.")
         check_is_fitted(other)
         check_mergeable_parameters(encoder, other)
         check_mergeable_columns(model, other._summed)
+        check_rows_add_up("merge", parameters, [other._summed])
         learned = learned.merge(other._summed)
     return learned
 

@@ -632,4 +632,5 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]], most
         parameters.dtype,
         parameters.scheme.n_repeats,
         sum_pairs(context, most_pairs) if context.selection.pairs and most_pairs else [],
+        parameters.partial_scheme,
     )

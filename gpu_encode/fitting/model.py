@@ -112,6 +112,8 @@ class Model:
         Number of columns that repeat each output: random orders that are not averaged differ only in training.
     pairs : list of PairSums
         Sums of the pairs of entries that the selection names; a pair that is named in both orders is summed once.
+    partial_scheme : str
+        The scheme under which new rows see only some rows, or weighed rows; "" if `statistics` sum all rows.
     """
 
     selection: Selection
@@ -125,6 +127,7 @@ class Model:
     dtype: str = "float64"
     permutations: int = 1
     pairs: list[PairSums] = field(default_factory=list)
+    partial_scheme: str = ""
     # Whether each encoding of a row follows from a single key.
     by_key: ClassVar[bool] = True
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -181,9 +182,11 @@ class Parameters:
         return self.together or any(one.needs.table for one in self.every_statistic) or self.infrequent is not None
 
     @property
-    def new_rows_see_folds(self) -> bool:
-        """Whether new rows see only some folds, or each fold apart, or rows by their age, rather than all rows."""
-        return any(scheme.new_rows_see_folds for scheme in self.every_scheme)
+    def partial_scheme(self) -> str:
+        """The schemes if new rows see only some folds, or each fold apart, or rows by their age; "" for all rows."""
+        if not any(map(attrgetter("new_rows_see_folds"), self.every_scheme)):
+            return ""
+        return repr(dict(self.scheme_by_key) if self.scheme_by_key else self.scheme)
 
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""
@@ -203,11 +206,11 @@ class Parameters:
         check_option(owner, "device", self.device, devices.DEVICES)
         if not (isinstance(self.scale, str) and self.scale == "identity"):
             check_scale(owner, self.scale)
-        for statistic in self.every_statistic:
-            statistic.check()
-        if self.cut is not None:
-            self.cut.check()
-        self._check_prior()
+        parts: list[Statistic | Cut] = [*self.every_statistic, *([self.cut] if self.cut else [])]
+        for part in parts:
+            part.check()
+        if self.prior is not None or self.statistic.takes_prior:
+            read_each(self.prior, "mean", self._check_one_prior, "prior")
         if not (isinstance(self.categories, list) or (isinstance(self.categories, str) and self.categories == "auto")):
             raise bad_option(
                 owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
@@ -317,11 +320,6 @@ class Parameters:
         )
         return Infrequent(least, most, self.handle_infrequent == "category")
 
-    def _check_prior(self) -> None:
-        """Raise ValueError for a prior that is not valid."""
-        if self.prior is not None or self.statistic.takes_prior:
-            read_each(self.prior, "mean", self._check_one_prior, "prior")
-
     def _check_one_prior(self, prior: Any, name: str) -> None:
         owner = self.owner
         # Encodings lie between means and priors, so the scale has to be defined for priors, too.
@@ -411,18 +409,19 @@ class Parameters:
         # Keys that are encoded in the same way share one rule.
         made: dict[tuple[int, int, str], EncodingRule] = {}
         for entry, (own, missing) in enumerate(zip(self.of_each_key(selection, frame), policies, strict=True)):
-            statistic = own.statistic.of_key(entry)
+            statistic, policy = own.statistic.of_key(entry), own.handle_unknown
             alike = id(own), id(statistic), missing
             if alike not in made:
                 made[alike] = EncodingRule(
                     statistic,
                     own.prior,
-                    own.encoding_of_unknown,
+                    # Without a number the statistic decides.
+                    {"nan": float("nan")}.get(policy) if isinstance(policy, str) else float(policy),
                     missing,
                     least,
                     infrequent,
                     scale,
-                    isinstance(own.handle_unknown, str) and own.handle_unknown == "error",
+                    isinstance(policy, str) and policy == "error",
                     self.dropped_label,
                 )
             rules.append(made[alike])
@@ -442,12 +441,6 @@ class Parameters:
     def has_nan_policy(self) -> bool:
         """Whether encodings may be NaN because the user asked for NaN."""
         return any(isinstance(policy, str) and policy == "nan" for policy in [*self.policies_for_unknown, self.missing])
-
-    @property
-    def encoding_of_unknown(self) -> float | None:
-        """The number that a value without visible rows gets; None if the statistic decides."""
-        policy = self.handle_unknown
-        return {"nan": float("nan")}.get(policy) if isinstance(policy, str) else float(policy)
 
     @property
     def missing(self) -> str:

@@ -69,6 +69,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "dtype": model.dtype,
         "permutations": model.permutations,
         **({"dates": selection.dates} if selection.dates else {}),
+        **({"partial_scheme": model.partial_scheme} if model.partial_scheme else {}),
     } | describe_pairs(model, writer)
 
 
@@ -175,6 +176,8 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
         dtype=read_option(document, "dtype", DTYPES),
         permutations=permutations,
         pairs=read_pairs(document, keys, selection.pairs, reader),
+        # Only files of models whose new rows see some rows alone have it.
+        partial_scheme=read_field({"partial_scheme": "", **document}, "partial_scheme", str),
     )
 
 

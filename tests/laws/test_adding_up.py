@@ -147,3 +147,30 @@ def test_calls_add_up_to_one_fit_or_are_refused(data):
     calls.check("merge", lambda encoder, other: encoder.merge(other), calls.all)
     if hasattr(ENCODERS[calls.name](None), "forget"):
         calls.check("forget", lambda encoder, _: encoder.forget(**calls.given(calls.b)), calls.a)
+
+
+@pytest.mark.parametrize("scheme", [*BY_CALL, *BY_VALUE])
+def test_sums_of_some_rows_are_never_mixed_with_those_of_all(scheme, tmp_path):
+    rng, make = np.random.default_rng(0), ENCODERS["target"]
+    X = pd.DataFrame({name: rng.integers(0, 4, N) for name in ("key", "size", "day")}).assign(held=np.arange(N) % 2)
+    y, every, path = rng.integers(0, 2, N), make(3), tmp_path / "model"
+    # The sums were made under another cv than the encoder has now.
+    some = make(SCHEMES[scheme]).fit(X, y).set_params(cv=3)
+    some.save(path)
+    every.fit(X, y)
+    for encoder in (some, ge.load(path)):
+        before = encoder.transform(X)
+        changes = [
+            lambda encoder=encoder: encoder.forget(X[:1], y[:1]),
+            lambda encoder=encoder: encoder.partial_fit(X, y),
+            lambda encoder=encoder: encoder.merge(every),
+            lambda encoder=encoder: every.merge(encoder),
+        ]
+        for change in changes:
+            with pytest.raises(
+                ValueError, match="needs the cv under which an encoder was fitted: new rows saw rows as"
+            ):
+                change()
+        same(encoder.transform(X), before)
+    with pytest.raises(ValueError, match="new rows saw all rows then"):
+        every.set_params(cv=MASK).merge(make(MASK).fit(X, y))

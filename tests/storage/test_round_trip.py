@@ -56,7 +56,8 @@ def test_a_loaded_encoder_is_the_one_saved(name: str, path: Path) -> None:
             assert_same(encoder, pickle.loads(pickle.dumps(pickled)), case)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "blow_up" not in name])
+# Sums of single folds, or of calibration rows, are not added to.
+@pytest.mark.parametrize("name", [name for name in CASES if "blow_up" not in name and "Holdout" not in name])
 def test_more_rows_after_loading_are_as_without(name: str, reloaded: Any) -> None:
     case = CASES[name]()
     encoder = case.encoder()

@@ -235,6 +235,9 @@ def end_publication(destination: Any) -> set[Path]:
     try:
         if (folder / RECORD).exists():
             ended.update(go_on(folder))
+        else:
+            with contextlib.suppress(ValueError):  # the lock of a run that has published nothing
+                ended.update(Path(path) for _, path, *_ in json.loads((folder / LOCK).read_text()))
         if (folder / RECORD).exists() or not (folder / MANIFEST).exists():
             remove_folder(folder)
     finally:
@@ -245,6 +248,10 @@ def end_publication(destination: Any) -> set[Path]:
 def remove_folder(folder: Path) -> None:
     """Remove a hidden folder, and its lock last; files that another run makes there afterwards stay."""
     last = [folder / RECORD, folder / LOCK]
+    if last[0].exists():
+        # The record is copied to the last file: a run that is killed here has published.
+        with contextlib.suppress(OSError):
+            shutil.copyfile(*last)
     for path in [*(path for path in folder.iterdir() if path not in last), *last]:
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -287,7 +294,7 @@ def is_at(stream: Any, path: Path) -> bool:
 
 def lock_file(path: Path) -> Any:
     """Open a file as a lock: only one process can hold it, and the system releases it when the process ends."""
-    stream = path.open("w")
+    stream = path.open("a")
     try:
         import fcntl
 

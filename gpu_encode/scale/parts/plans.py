@@ -303,6 +303,6 @@ def unfitted(encoder: E) -> E:
 def for_new_rows(encoder: E) -> E:
     """Give an unfitted encoder that learns the same encodings of new rows, with a simpler scheme if possible."""
     blank, parameters = unfitted(encoder), encoder._parameters()
-    if parameters.reads_target and not (parameters.new_rows_see_folds or parameters.needs_tables):
+    if parameters.reads_target and not (parameters.partial_scheme or parameters.needs_tables):
         blank.set_params(cv=LeaveOneOut())
     return blank

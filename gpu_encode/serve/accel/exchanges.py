@@ -22,9 +22,9 @@ class Exchanges:
         self._wanted, self._running = False, 0
         # One thread may take it twice: a signal may call `uninstall` anywhere.
         self._lock = RLock()
-        os.register_at_fork(
-            before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._lock.release
-        )
+        if hasattr(os, "register_at_fork"):
+            release = self._lock.release
+            os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
 
     def exchange(self, put_all: Callable[[Put], None]) -> None:
         """Replace methods, unless they are replaced already."""
