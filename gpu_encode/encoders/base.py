@@ -703,7 +703,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         model = self._model if model is None else model
         selection, arrays = model.selection, self._finish(model, arrays)
         wanted = wanted_container(self)
-        kind = None if wanted == LIBRARY_OF_X or (wanted == "numpy" and are_arrays(frame)) else wanted
+        # An output of arrays is of the library of X, too, if X has no names: arrays stay on a GPU.
+        kind = None if wanted == LIBRARY_OF_X or (wanted == "numpy" and not has_names(frame, LIBRARY_OF_X)) else wanted
         passed = [columns.positions[position] for position in selection.passed if position in columns.positions]
         if not has_names(frame, wanted):
             return frame.assemble([], arrays, passed, kind)
@@ -912,12 +913,9 @@ def wanted_container(encoder: Encoder) -> str:
 
 def has_names(frame: Frame | Pieces, wanted: str) -> bool:
     """Whether any table of the output has names of columns."""
-    return wanted in ("pandas", "polars") or (wanted == LIBRARY_OF_X and not are_arrays(frame))
-
-
-def are_arrays(frame: Frame | Pieces) -> bool:
-    """Whether all tables are arrays."""
-    return {*map(attrgetter("kind"), frame.parts)} <= {*ARRAYS}
+    if wanted == LIBRARY_OF_X:
+        return not {*map(attrgetter("kind"), frame.parts)} <= {*ARRAYS}
+    return wanted in ("pandas", "polars")
 
 
 def asks_for_groups(cv: Any) -> bool:
