@@ -69,12 +69,12 @@ def test_builds_of_a_release_are_attested():
 
 
 def test_a_release_is_built_by_tools_of_known_hashes():
-    pinned = re.sub(r"\\\n\s*", "", (ROOT / ".ci/build.txt").read_text())
+    pinned = re.sub(r"\\\n\s*", "", (ROOT / ".github/build.txt").read_text())
     lines = [line for line in pinned.splitlines() if not line.startswith("#")]
     assert {"build", "hatchling"} <= {line.partition("==")[0] for line in lines}
     assert all(re.fullmatch(r"\S+==\S+( ; [^-]+)?( ?--hash=sha256:[0-9a-f]{64})+", line) for line in lines)
     package = (ROOT / ".ci/package").read_text()
-    assert "--require-hashes --requirement .ci/build.txt" in package
+    assert "--require-hashes --requirement .github/build.txt" in package
     assert "-m build --no-isolation" in package
 
 
