@@ -20,7 +20,7 @@ LABELS, Y = RANDOM.integers(0, 2, len(MANY)), RANDOM.normal(size=len(MANY))
 ENDLESS = {"max_rounds": 10**9, "tol": 1e-300}
 SEARCHES = {
     "proximity": partial(ge.ProximityRegressor(**ENDLESS).fit, FEW, Y[:300]),
-    "votes": partial(ge.VoteRegressor(rule="weighted_mean", **ENDLESS).fit, FEW, Y[:300]),
+    "votes": partial(ge.VoteRegressor(rule="weighted_mean", **ENDLESS).fit, MANY[:3000] % 2, Y[:3000]),
     "blend": partial(ge.ConvexBlend(**ENDLESS).fit, RANDOM.normal(size=(len(MANY), 3)), LABELS),
     "factors": partial(ge.FactorizationEncoder(2, max_iter=10**9, tol=0.0).fit, MANY[:, :3], Y),
     "clusters": partial(ge.ClusterEncoder(2, by="statistics", columns=[0]).fit, np.arange(len(MANY))[:, None] // 2, Y),
