@@ -66,3 +66,12 @@ def left_to_digits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         ordered, "settle_rows", lambda kept, *rest: doubts.append(int(kept.counters[1])) or settle(kept, *rest)
     )
     return doubts
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect the names of the CUDA C++ kernels that are launched."""
+    raw, names = import_module("gpu_encode.cuda.raw"), list[str]()
+    run = raw.run
+    monkeypatch.setattr(raw, "run", lambda name, *given, **options: names.append(name) or run(name, *given, **options))
+    return names

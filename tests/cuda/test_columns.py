@@ -23,15 +23,6 @@ def columns():
     return import_module("gpu_encode.cuda.columns")
 
 
-@pytest.fixture
-def launched(monkeypatch):
-    """Names of the kernels in CUDA C++ that are launched."""
-    raw, names = import_module("gpu_encode.cuda.raw"), []
-    run = raw.run
-    monkeypatch.setattr(raw, "run", lambda name, *given, **options: names.append(name) or run(name, *given, **options))
-    return names
-
-
 def draw_column(random, dtype, n_rows):
     """Draw neighbouring numbers or some with gaps, anywhere in the range of a type."""
     held, length = np.iinfo(dtype), int(random.choice([1, 2, 5, 90, 120, 700, 40_000]))

@@ -61,15 +61,6 @@ def module():
     return import_module("gpu_encode.cuda.keys_by_fold")
 
 
-@pytest.fixture
-def launched(monkeypatch):
-    """Return a list that collects the names of launched CUDA C++ kernels."""
-    raw, names = import_module("gpu_encode.cuda.raw"), []
-    run = raw.run
-    monkeypatch.setattr(raw, "run", lambda name, *given, **options: names.append(name) or run(name, *given, **options))
-    return names
-
-
 def fit(name, X, y, groups=None, **choices):
     with use_backend(name):
         encoder = TargetEncoder(columns=keys_of(X), **choices)
