@@ -48,13 +48,8 @@ def share_of_copies(columns: Sequence[NDArray[Any]], y: NDArray[Any], most_rows:
     rows = sample_rows(max(columns, key=lambda codes: int(codes.max())), most_rows)
     if not len(rows):
         return 0.0
-    # Values that are missing or not listed have negative codes.
-    codes = [column[rows].astype(np.int64) + 2 for column in columns]
-    group = np.zeros(len(rows), np.int64)
-    for column in codes:
-        group = np.unique(group * (column.max() + 1) + column, return_inverse=True)[1].reshape(-1)
-        if group.max() + 1 == len(rows):
-            return 0.0
+    codes = [column[rows] for column in columns]
+    group = number_rows(codes)
     size = np.bincount(group)
     repeated = size[group] > 1
     if len(rows) > MOST_EQUAL * len(size) or repeated.mean() < LEAST_SHARE:
@@ -70,6 +65,18 @@ def share_of_copies(columns: Sequence[NDArray[Any]], y: NDArray[Any], most_rows:
     if surprising < FEWEST_COMPARISONS or beyond < BEYOND_CHANCE:
         return 0.0
     return float(repeated.mean())
+
+
+def number_rows(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """Number the distinct rows of codes in lexicographic order, and give the number of each row."""
+    numbers = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        # Values that are missing or not listed have negative codes.
+        codes = column.astype(np.int64) + 2
+        numbers = np.unique(numbers * (codes.max() + 1) + codes, return_inverse=True)[1].reshape(-1)
+        if numbers.max() + 1 == len(numbers):
+            break
+    return numbers
 
 
 def sample_rows(codes: NDArray[Any], most_rows: int) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.types import Array
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.fitting.copies import share_of_copies
+from gpu_encode.fitting.copies import number_rows, share_of_copies
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.seam import ops
 from gpu_encode.study.leaks.flips import Moves, choose_rows, flip_rows
@@ -252,15 +252,23 @@ class Copies:
     def find(cls, frame: Frame, keys: Sequence[Key], targets: RowTargets) -> "Copies | None":
         """Look for copies: in the columns that the encoder learns from, then in all columns of the table."""
         read = {position for key in keys if key.sight != UNREAD for position in key.members}
-        codes = {j: frame.keys(j, ops.host(frame.n_rows)).codes[targets.present] for j in range(frame.n_columns)}
-        y = targets.values[targets.present]
+        codes = {j: found for j in range(frame.n_columns) if (found := column_codes(frame, j)) is not None}
+        y, names = targets.values[targets.present], frame.names or range(frame.n_columns)
         for members in dict.fromkeys((tuple(sorted(read)), tuple(codes))):
-            share = share_of_copies([codes[j] for j in members], y, MOST_COMPARED) if members else 0.0
+            columns = [codes[j] for j in members]
+            share = share_of_copies([column[targets.present] for column in columns], y, MOST_COMPARED) if columns else 0
             if share:
-                return cls(
-                    key_codes(frame, members), share, tuple((frame.names or range(frame.n_columns))[j] for j in members)
-                )
+                return cls(number_rows(columns), share, tuple(names[j] for j in members))
         return None
+
+
+def column_codes(frame: Frame, position: int) -> NDArray[np.int32] | None:
+    """Give the code of each row in a column; None if its values cannot be categories, such as lists."""
+    try:
+        codes: NDArray[np.int32] = frame.keys(position, ops.host(frame.n_rows)).codes
+    except (TypeError, ValueError):
+        return None
+    return codes
 
 
 def read_table(encoder: Any, X: Any, y: Any, groups: Any) -> Frame:

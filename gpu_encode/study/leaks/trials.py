@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from cpu_fallback.types import Array
+from gpu_encode.fitting.copies import number_rows
 from gpu_encode.seam import ops
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame
@@ -152,11 +153,7 @@ def same_bits(one: Array, other: Array) -> NDArray[np.bool_]:
 def key_codes(frame: Frame, members: Sequence[int]) -> NDArray[np.int64]:
     """Number the distinct values of a column in order, or of several columns together; missing values come first."""
     host = ops.host(frame.n_rows)
-    codes = np.zeros(frame.n_rows, np.int64)
-    for position in members:
-        own = frame.keys(position, host).codes.astype(np.int64) + 1
-        codes = np.unique(codes * (own.max() + 1) + own, return_inverse=True)[1].reshape(-1)
-    return codes
+    return number_rows([frame.keys(position, host).codes for position in members])
 
 
 def find_source(output: str, sources: Sequence[str]) -> str | None:

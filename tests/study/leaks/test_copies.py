@@ -169,6 +169,14 @@ def test_a_join_multiplies_rows():
     assert "item" not in report.risks[-1]
 
 
+@pytest.mark.parametrize("other", [[np.inf, 1.0], [[1], [2]], [1, "a"]], ids=["infinite", "lists", "mixed"])
+def test_columns_that_are_no_categories_are_not_compared(other):
+    X, y = made(every_row_twice)
+    X["other"] = pd.Series((other * len(X))[: len(X)])
+    report = leak_report(TargetEncoder(columns=["ticket", "seat"]), X, y, n_shuffles=3, n_flips=0)
+    assert "several times" in report.risks[-1]
+
+
 def cities():
     random = np.random.default_rng(5)
     X = pd.DataFrame({name: random.choice([*"abcdefgh"], N_ROWS) for name in ("home", "work", "shop")})
