@@ -81,7 +81,6 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "log_odds_moments",
         "look_up_keys",
         "seen_from",
-        "sum_keys",
     )
     packages = ["cpu_fallback/compiled", "gpu_encode/cuda"]
     packages = packages[:1] if name in on_cpu else packages
