@@ -98,8 +98,8 @@ def copies_of(n_counts: int, chunk: int) -> int:
     return 1 << max(most, 1).bit_length() - 1
 
 
-def batch_of(keys: "KeyColumns", first: Sequence[int], within: int, n_rows: int) -> Batch:
-    """Describe keys to the kernels."""
+def batch_of(keys: "KeyColumns", first: Sequence[int], within: int, n_rows: int, more: Sequence[int] = ()) -> Batch:
+    """Describe keys to the kernels; `more` numbers come after those of the columns."""
     n_keys, cells, codes = len(keys.members), keys.n_cells, keys.codes
     per_key = -(-n_rows // -(-BLOCKS // n_keys))
     chunk = min(max(-(-per_key // VECTOR_BYTES) * VECTOR_BYTES, FEWEST_ROWS), MOST_ROWS)
@@ -112,7 +112,7 @@ def batch_of(keys: "KeyColumns", first: Sequence[int], within: int, n_rows: int)
         words += [begin, len(members), n_cells, cell, missing, line, copies]
         columns += [number for column in members for number in codes.columns[column]]
         shared, cell = max(shared, 4 * copies * (-(-n_counts // 2) | 1)), cell + n_cells
-    return Batch(to_device(np.array(words + columns, np.int64)), cells, chunk, PLAN_BYTES + shared)
+    return Batch(to_device(np.array([*words, *columns, *more], np.int64)), cells, chunk, PLAN_BYTES + shared)
 
 
 def count_rows(batch: Batch, codes: NarrowCodes, numbers: NarrowCodes) -> "Array":

@@ -10,7 +10,7 @@ import numpy as np
 from cpu_fallback.fused_rules import LESS_ONE_ROW, FoldedRows, PopulationMoments
 from cpu_fallback.types import CARRY_AFTER, Array, KeyColumns, KeyEncodings
 from gpu_encode.fitting import columns as limits
-from gpu_encode.fitting.columns import FEWEST_ON, most_numbers
+from gpu_encode.fitting.columns import FEWEST_ON, MOST_COLUMNS, most_numbers
 from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.leave_one_out import total_of_others
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
@@ -26,8 +26,6 @@ from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 COUNTS_PER_DEVICE_ROW, MANY_DEVICE_COUNTS, MANY_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 24, 2, 1 << 31
 # The fold and class of a row are one number of 16 bits; this is its largest value.
 MOST_WITHIN = (1 << 16) - 1
-# The most columns of a key for which a GPU has room, in addition to the column of folds.
-MOST_COLUMNS = 15
 
 
 class BatchKey(NamedTuple):

@@ -79,7 +79,6 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "score_conjunctions",
         "encodings_by_age",
         "log_odds_moments",
-        "look_up_keys",
         "seen_from",
     )
     packages = ["cpu_fallback/compiled", "gpu_encode/cuda"]

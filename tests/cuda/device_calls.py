@@ -101,7 +101,7 @@ CASES |= {f"wide-{order}": Case(KFold(5), order=order) for order in (2, 3, 4)}
 CASES |= {f"wide-of-{width}": Case(KFold(5), order=order, width=width) for width, order in ((2, 2), (9, 1))}
 CASES |= {
     f"{name}-{call.replace(' ', '-')}": CASES[name]._replace(call=call)
-    for call in ("fit",)
+    for call in ("fit", "first transform", "transform")
     for name in ("wide-2", "wide-4", "wide-of-9")
 }
 

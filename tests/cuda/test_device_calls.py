@@ -56,6 +56,12 @@ BOUNDS = {
     "wide-2-fit": (12, 0, 3, 0, 43),
     "wide-4-fit": (12, 0, 3, 0, 43),
     "wide-of-9-fit": (12, 0, 3, 0, 83),
+    "wide-2-first-transform": (9, 0, 2, 0, 68),
+    "wide-4-first-transform": (9, 0, 2, 0, 88),
+    "wide-of-9-first-transform": (9, 0, 2, 0, 99),
+    "wide-2-transform": (6, 0, 1, 0, 68),
+    "wide-4-transform": (6, 0, 1, 0, 88),
+    "wide-of-9-transform": (6, 0, 1, 0, 99),
 }
 
 

@@ -72,16 +72,6 @@ struct Encoder {
     }
 };
 
-// Number of the key that a cell belongs to.
-__device__ inline Long key_of(const Long *plan, Long n_keys, Word cell) {
-    Long low = 0, high = n_keys;
-    while (high - low > 1) {
-        Long middle = (low + high) / 2;
-        (Word(plan[middle * KEY_NUMBERS + 3]) <= cell ? low : high) = middle;
-    }
-    return low;
-}
-
 // `kept`: for each cell, the rows of each class that new rows see; the first number is -1 if the cell has other rows only.
 extern "C" __global__ void __launch_bounds__(8 * LANES, 4)
     encode_keys(ARRAY(const Long, plan), Long n_keys, Long n_cells, ARRAY(const unsigned, counts), Long n_folds,
