@@ -253,6 +253,11 @@ class Versions(argparse.Action):
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
+    def __init__(self, *positional: Any, **options: Any) -> None:
+        super().__init__(*positional, **options)
+        # Python 3.15 names the nearest choice by itself, and `error` does so in all versions.
+        self.suggest_on_error = False
+
     def error(self, message: str) -> NoReturn:
         """Write the error on one line and leave with status 2."""
         if (wrong := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)) is not None:

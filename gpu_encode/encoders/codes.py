@@ -238,6 +238,8 @@ class CodesEncoder(Encoder):
 
 def is_of(value: Any, type_: Any) -> bool:
     """Tell whether a value has the type of a field: numbers, text, arrays of numbers, and lists of these."""
+    # NumPy 2.5 names the type of an array by a `type` statement.
+    type_ = getattr(get_origin(type_) or type_, "__value__", type_)
     kind: Any = get_origin(type_) or type_
     if kind is Any:
         return True

@@ -151,8 +151,14 @@ KINDS = {
 OTHERS = [
     *("a", "zz", b"a", b"zz", 1, True, 0, -0.0, 2**53 + 1, 2**70, 0.1, Decimal("0.1"), Decimal(5), np.uint64(5), None),
     *(np.float32(0.1), np.float16(2.5), np.longdouble(1), np.str_("a"), np.bytes_(b"a"), np.bool_(True), 1 + 0j),
-    *(Fraction(1), float("inf"), Decimal("inf"), np.float64("-inf"), np.nan, pd.NA, pd.NaT, np.datetime64("NaT")),
-    *(np.timedelta64(1, "h"), np.timedelta64(1), datetime.timedelta(hours=1), datetime.time(1), pd.Timedelta("2h")),
+    *(Fraction(1), float("inf"), Decimal("inf"), np.float64("-inf"), np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "ns")),
+    *(
+        np.timedelta64(1, "h"),
+        np.timedelta64(1, "s"),
+        datetime.timedelta(hours=1),
+        datetime.time(1),
+        pd.Timedelta("2h"),
+    ),
     *(
         datetime.date(2024, 1, 1),
         datetime.datetime(2024, 1, 1),

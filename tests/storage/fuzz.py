@@ -136,7 +136,11 @@ def run_turn(make: Callable[[int], Forgery], numbers: range, rows: Any, seconds:
     """Use forged files in one process; give the number of the last one, and how those that failed ended."""
     source, out = os.pipe()
     with tempfile.TemporaryDirectory() as folder:
-        if (process := os.fork()) == 0:
+        with warnings.catch_warnings():
+            # The child must not wait for threads of numba that it has not, and it ends if it does.
+            warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
+            process = os.fork()
+        if process == 0:
             os.close(source)
             use_in_turn(make, numbers, rows, Path(folder) / "model", out)
         os.close(out)

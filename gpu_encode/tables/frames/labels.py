@@ -85,5 +85,5 @@ def as_numpy(column: Any) -> Array:
     unit = column.type.unit if pa.types.is_timestamp(column.type) else "D"
     whole = column.cast(pa.int32() if unit == "D" else pa.int64())
     moments = whole.fill_null(0).to_numpy().astype(f"datetime64[{unit}]")
-    moments[column.is_null().to_numpy(zero_copy_only=False)] = np.datetime64("NaT")
+    moments[column.is_null().to_numpy(zero_copy_only=False)] = np.datetime64("NaT", unit)
     return moments
