@@ -28,7 +28,6 @@ from gpu_encode.fitting.columns import (
     select,
 )
 from gpu_encode.fitting.compatibility import (
-    check_columns,
     check_same_columns,
     check_same_parameters,
     check_same_statistic,
@@ -211,7 +210,7 @@ def read_shared(
     # This frees the arrays of y, since the targets have been made from them.
     rows = replace(rows, targets=())
     if known is not None:
-        check_columns(known, rows.frame, parameters.owner)
+        known.check_columns(rows.frame, parameters.owner)
     selection = select_columns(parameters, rows.frame)
     if known is not None:
         check_same_columns(known, rows.frame, selection, summed if parameters.values else [])

@@ -39,6 +39,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces, part_with, to_host, with_piece
 from gpu_encode.tables.frames.labels import column_of
+from gpu_encode.words.errors.tables import other_columns, other_width
 from gpu_encode.words.errors.targets import first_labels
 from gpu_encode.words.errors.values import missing_values, unknown_categories
 from gpu_encode.words.notices import UnseenWarning, warn
@@ -135,6 +136,13 @@ class Model:
     def of(cls, model: "Model") -> Self:
         """Give a model as one of this class."""
         return cls(**{field.name: getattr(model, field.name) for field in fields(Model)})
+
+    def check_columns(self, frame: Frame | Pieces, owner: str = "the fitted encoder") -> None:
+        """Raise ValueError if a table has other columns than the table from which the model has learned."""
+        if frame.n_columns != self.n_features:
+            raise other_width(owner, frame.n_columns, self.n_features)
+        if frame.names != self.feature_names:
+            raise other_columns(self.feature_names, frame.names)
 
     @property
     def tables(self) -> list[list[EncodingTable]]:
