@@ -14,6 +14,7 @@ from pyarrow.dataset import Dataset
 
 from cpu_fallback.cached import cached_property
 from gpu_encode.encoders.base import LIBRARY_OF_X, Encoder, check_encoder
+from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.tasks import most_classes
 from gpu_encode.scale import messages
@@ -41,6 +42,7 @@ from gpu_encode.scale.files.staging import (
     read_sums,
     write_sums,
 )
+from gpu_encode.scale.files.text import TextRules
 from gpu_encode.scale.files.writing import FEWEST_ROWS
 from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
@@ -68,7 +70,11 @@ def encode_dataset(
     keep_target: bool = True,
     drop_missing_target: bool = False,
     missing_text: Sequence[str] = (),
+    missing_words: Sequence[str] | None = None,
     text: Sequence[str] = (),
+    delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
     memory_limit: int | str | None = None,
     tables: Literal["auto", "memory", "disk"] = "auto",
     model: FilePath | None = None,
@@ -107,9 +113,15 @@ def encode_dataset(
     drop_missing_target : bool, default=False
         Leave out rows without a target.
     missing_text : sequence of str, optional
-        Texts that stand for a missing value, such as "?".
+        Texts that stand for a missing value in files of any format, such as "?".
+    missing_words : sequence of str, optional
+        Words that stand for a missing value in CSV files, in place of those of `pandas.read_csv` ("NA", "null", "None",
+        "nan", ...).  An empty cell, in quotes or not, is always a missing value.
     text : sequence of str, optional
-        Columns of CSV files to read as text, whatever they look like.
+        Columns of CSV files to read as text, whatever they look like; "NA" is text there, too.
+    delimiter, quote, encoding : str, optional
+        How CSV files are written, if not with commas (in .tsv tabs), double quotes ("" for none) and in UTF-8, or what
+        the byte-order mark says.
     memory_limit : int or str, optional
         Most bytes of memory that this process may take, such as "2GiB", Python and its libraries included.  Default:
         what the process holds now, and a quarter of the free memory.
@@ -192,7 +204,8 @@ def encode_dataset(
     limit, replaces = memory.limit_of(memory_limit), overwrite or bool(ended)
     options = Options(limit, compression, replaces, resume, progress, None, tables, path)
     choices = Choices(target, weight, groups, keep_target, drop_missing_target)
-    return run_encoding(open_source(source, missing_text, text), destination, encoder, choices, options)
+    rules = TextRules(missing_text, missing_words, text, delimiter, quote, encoding)
+    return run_encoding(open_source(source, rules), destination, encoder, choices, options)
 
 
 class Choices(NamedTuple):
@@ -212,13 +225,18 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
     repeatable = check_repeatable(parameters, options.resume)
     output = open_destination(rows, destination, options)
     roles = find_roles(rows.schema, choices.target, choices.weight, choices.groups)
-    passed = roles.selected(parameters, rows.schema).passed
-    output.check_types(pa.schema([rows.schema.field(roles.features[column]) for column in passed]))
+    selected = roles.selected(parameters, rows.schema)
+    passed = [roles.features[column] for column in selected.passed]
+    output.check_types(pa.schema([rows.schema.field(name) for name in passed]))
+    if rows.contents[0].rules is not None:
+        keys = {roles.features[column] for entry in selected.entries for column in entry.members}
+        written = [*passed, *(roles.aside if choices.keep_target else ())]
+        rows = rows.copying(written, roles.measured(selected), keys, output.suffix)
     with Run.start(rows, output, options, repeatable) as run:
         refuse_stray_text(run.source, asked_kinds(parameters, roles.targets))
         if choices.drop_missing_target:
             run.source = run.source.without_incomplete(roles.targets)
-        encoding = Encoding(run, encoder, roles, choices.keep_target)
+        encoding = Encoding(run, encoder, roles, selected, choices.keep_target)
         run.begin(choices._asdict() | describe_parameters(encoder), encoding.plan_work)
         encoding.encode()
         if encoding.model is not None and not encoding.on_disk:
@@ -244,15 +262,16 @@ class Encoding:
     run : Run
     encoder : Encoder
     roles : Roles
+    selected : Selection
     keep_target : bool
     """
 
-    def __init__(self, run: Run, encoder: Any, roles: Roles, keep_target: bool) -> None:
+    def __init__(self, run: Run, encoder: Any, roles: Roles, selected: Selection, keep_target: bool) -> None:
         self._run, self._encoder, self._roles, self._keep_target = run, encoder, roles, keep_target
         self._parameters, self.on_disk = encoder._parameters(), False
         # The model is written beside the output, and appears together with it.
         self.model = None if run.options.model is None else run.staging.model_path(run.options.model)
-        self._selected = roles.selected(self._parameters, run.source.schema)
+        self._selected, self._columns = selected, run.source.schema.names
         self._n_keys = len(self._selected.entries)
         self._needed = {roles.features[column] for column in self._selected.needed}
         self._chosen = roles.chosen(encoder, self._selected)
@@ -261,7 +280,7 @@ class Encoding:
     @cached_property
     def grid(self) -> Size:
         """The grid of the chunks that have all columns."""
-        return self._run.size(self._roles.names, self._n_keys, self._n_keys)
+        return self._run.size(self._columns, self._n_keys, self._n_keys)
 
     def plan_work(self) -> dict[str, Any]:
         """Say how many rows a piece of work has; a run that continues this one later uses the same numbers."""
@@ -281,7 +300,7 @@ class Encoding:
         run, roles = self._run, self._roles
         run.keep_all_rows(self._n_keys)
         size = Size(max(1, run.source.n_rows))
-        with run.reading("measuring", roles.names, size) as chunks:
+        with run.reading("measuring", self._columns, size) as chunks:
             chunk = next(chunks, Chunk(self._no_rows, 0, 0))
             part, plain = roles.part(chunk), plain_output(self._encoder)
             if self._chosen is not None:
@@ -298,14 +317,14 @@ class Encoding:
 
     def _encode_chunks(self) -> None:
         """Profile, measure and encode all rows chunk by chunk."""
-        run, roles = self._run, self._roles
+        run = self._run
         run.keep_rows(self.grid)
         encoder = copy.copy(self._encoder)
         if self._chosen is not None:
             # The encoder may choose columns by type, but in a chunk a column that is not read has no type.
             encoder.columns = self._chosen
         encoding_plan = plan(encoder, self._profile())
-        run.check_classes(roles.names, self._n_keys, most_classes(encoding_plan.targets))
+        run.check_classes(self._columns, self._n_keys, most_classes(encoding_plan.targets))
         if self._run.options.tables == "disk":
             self._encode_on_disk(encoding_plan, None)
             return
@@ -333,7 +352,7 @@ class Encoding:
         memory.release()
         tables = replace(tables, encoder=plain_output(tables.encoder))
         empty = self._add_aside(encode(tables, Part(self._no_rows.select(roles.features))), self._no_rows)
-        size = self._pass_size(roles.names, empty.num_columns)
+        size = self._pass_size(self._columns, empty.num_columns)
         placing: Placing = lambda _: None  # noqa: E731
         if encoding_plan.order is not None:
             tables, placing = Orders(run, tables, roles, roles.measured(self._selected), size).placing()
@@ -363,7 +382,7 @@ class Encoding:
                 "fitted. To encode new rows later, give a path as model= (--model).",
                 UserWarning,
             )
-        size = self._pass_size(roles.names, len(shared.model.encoded_names(roles.features)))
+        size = self._pass_size(self._columns, len(shared.model.encoded_names(roles.features)))
         room = run.room(encoding_plan, measured, self._n_keys)
         counted = None if refused is None else refused.n_categories
         files = TrainingFiles(run, shared, room, measured, counted, size.rows)

@@ -19,6 +19,7 @@ from gpu_encode.scale.files.formats import has_fixed_width
 from gpu_encode.scale.files.memory import Room
 from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, without_columns
 from gpu_encode.scale.files.staging import Staging, describe_run, end_publication
+from gpu_encode.scale.files.text import TextRules
 from gpu_encode.scale.files.writing import MOST_GROUP_ROWS, Destination, Output, RowWriter, choose_destination
 from gpu_encode.scale.parts import EncodingPlan
 from gpu_encode.storage.archive import explain_unwritten
@@ -307,7 +308,7 @@ def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
             writer.write(table)
             progress.advance(table.num_rows)
     memory.release()
-    return replace(open_source(path, source.missing_text), stream=source.stream)
+    return replace(open_source(path, TextRules(source.missing_text)), stream=source.stream)
 
 
 def open_destination(rows: Source, destination: Any, options: Options) -> Destination:
@@ -493,6 +494,8 @@ class Run:
             Whether finished rows must be encoded again before the remaining ones.
         """
         outputs = self.staging.left(self.destination.outputs(self.source, self.work["part_rows"]))
+        if self.source.copied:
+            empty = self.source.with_cells(empty, self.source.schema.empty_table())
         left_out = [name for name in self.destination.left_out(self.source) if name not in needed]
         first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
@@ -500,7 +503,8 @@ class Run:
         row_bytes = 0.0
         for column in schema:
             fixed = has_fixed_width(column.type)
-            row_bytes += column.type.bit_width / 8 if fixed else self._row_bytes.get(column.name, 0.0)
+            name = self.source.copied.get(column.name, column.name)
+            row_bytes += column.type.bit_width / 8 if fixed else self._row_bytes.get(name, 0.0)
         files = OutputFiles(
             outputs,
             schema,
@@ -512,7 +516,10 @@ class Run:
         start = 0 if from_start else first_row // size.rows * size.rows
 
         def encode_rows(chunk: Chunk) -> Any:
-            return without_columns(encode(chunk), left_out).slice(max(0, first_row - chunk.first_row))
+            table = encode(chunk)
+            if self.source.copied:
+                table = self.source.with_cells(table, chunk.table)
+            return without_columns(table, left_out).slice(max(0, first_row - chunk.first_row))
 
         if outputs:
             with self.reading("encoding", self.source.schema.names, size, start) as chunks:

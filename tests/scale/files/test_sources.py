@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode.scale.files import files, formats
+from gpu_encode.scale.files import text as text_files
 from gpu_encode.scale.files.source import Size, open_source
 from tests.scale.files.encoded import read_rows
 
@@ -100,8 +101,9 @@ def test_chunks_end_early_where_rows_are_wide(tmp_path: Path) -> None:
 def test_pieces_stay_small_where_texts_grow(
     tmp_path: Path, suffix: str, n_values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("BATCH_BYTES", 1 << 14), ("DECODED_ROWS", 1 << 6), ("FIRST_BLOCK", 1 << 14)):
+    for name, value in (("BATCH_BYTES", 1 << 14), ("DECODED_ROWS", 1 << 6)):
         monkeypatch.setattr(formats, name, value)
+    monkeypatch.setattr(text_files, "FIRST_BLOCK", 1 << 14)
     texts = [f"{row % n_values}" + "x" * 1000 * (row >= 3000) for row in range(4000)]
     source = open_source(write(tmp_path / f"x{suffix}", pa.table({"row": list(range(4000)), "text": texts})))
     pieces = [*source._tables(["row", "text"], 1 << 12, 0)]
@@ -114,11 +116,9 @@ def test_pieces_stay_small_where_texts_grow(
 def test_rows_longer_than_a_block_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"row": list(range(300)), "text": ["x" * (9000 if row % 100 == 99 else 7) for row in range(300)]})
     path = write(tmp_path / "x.csv", table)
-    monkeypatch.setattr(formats, "FIRST_BLOCK", 1 << 12)
+    monkeypatch.setattr(text_files, "FIRST_BLOCK", 1 << 12)
     assert read_rows(path).equals(table)
-    monkeypatch.setattr(formats, "SMALL", 1 << 10)
-    assert read_rows(path).equals(table)
-    monkeypatch.setattr(formats, "BLOCK", 1 << 11)
+    monkeypatch.setattr(text_files, "BLOCK", 1 << 11)
     with pytest.raises(ValueError, match="a row is larger than the"):
         read_rows(path)
 
