@@ -32,7 +32,7 @@ WORDS_FOR_MISSING = (
     "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
 # Types of whole numbers that int64 cannot hold.
-LARGE_NUMBERS = (pa.uint64(), pa.decimal128(38, 0), pa.decimal256(76, 0))
+LARGE_NUMBERS = (pa.uint64(), pa.decimal128(38, 0))
 WHOLE_NUMBERS = (pa.int64(), *LARGE_NUMBERS)
 # Types that are tried on a column, one after the other, until one fits all its cells.
 LADDER = (
@@ -445,6 +445,7 @@ def kind_in(block: Block, number: int, column: Any, words: Sequence[str]) -> Any
             except pa.ArrowInvalid:
                 continue
             return larger
+        return pa.string()
     return kind
 
 
