@@ -71,6 +71,7 @@ MORE_CASES = {
     "keys-4": Case("binary", SMOOTH | FOLDS, more=(4096,) * 3),
     "wide": Case("binary", SMOOTH | FOLDS | {"columns": interactions(range(4), order=2)}, more=(7, 40, 300)),
 }
+MORE_CASES["wide-transform"] = MORE_CASES["wide"]._replace(work="transform")
 
 
 def table_of(case: Case, n_rows: int, n_categories: int, drawn: str = "uniform") -> Array:

@@ -71,6 +71,8 @@ USES = {
     "count_keys": Use("wide", 50, "shared atomics"),
     "encode_keys": Use("wide", 50),
     "gather_keys": Use("wide", 50, "gather"),
+    "spread_keys": Use("wide-transform", 50),
+    "count_unknown": Use("wide-transform", 50),
 }
 # Kernels without a known case: on a GPU, only the test suites run them.
 BY_SUITES = {"count_in_memory", "number_folds", "walk_rows_64", "walk_blocks", "shuffle_blocks"}

@@ -208,7 +208,7 @@ def refit(folder: Path) -> Model:
 STEPS = {
     "ties in place": [("folds-int-prior", 100_000), ("loo-int-prior", 100_000), ("ordered-int-prior", 100_000)],
     "joint keys": [("pairs", 100_000)],
-    "keys together": [("wide", 50)],
+    "keys together": [("wide", 50), ("wide-transform", 50)],
     "folds by tiles": [("folds-int", 4096), ("folds-int64", 4096), ("folds-ten", 4096)],
     "leave-one-out by closed forms": [("loo-f32", 4096), ("loo-f64-auto", 4096)],
     "sums by windows": [(name, 4096) for name in ("folds-f32", "folds-f32-auto", "folds-f64-auto", "mean-f64")],

@@ -11,6 +11,7 @@ from gpu_encode import Parts, Prefixes
 from gpu_encode.cli.expressions import CALLED, SHORT_NAMES, read
 from gpu_encode.cli.messages import close_match, refuse
 from gpu_encode.scale.files.formats import is_text, value_type
+from gpu_encode.scale.files.pandas_note import index_of
 from gpu_encode.scale.files.text import TextRules
 
 Key = str | tuple[str, ...]
@@ -173,7 +174,7 @@ def find_column(columns: Sequence[str], name: str, option: str) -> str:
 
 
 def default_columns(schema: pa.Schema, taken: Sequence[str | None]) -> list[Key]:
-    """Return the text, dictionary and boolean columns that have no other role.
+    """Return the text, dictionary and boolean columns that have no other role, and are no index of pandas.
 
     Examples
     --------
@@ -181,7 +182,8 @@ def default_columns(schema: pa.Schema, taken: Sequence[str | None]) -> list[Key]
     ['city']
     """
     kinds = (is_text, pa.types.is_dictionary, pa.types.is_boolean)
-    return [field.name for field in schema if field.name not in taken and any(kind(field.type) for kind in kinds)]
+    others = {*taken, *index_of(schema)}
+    return [field.name for field in schema if field.name not in others and any(kind(field.type) for kind in kinds)]
 
 
 def key_name(key: Key) -> str:

@@ -12,7 +12,7 @@ from gpu_encode.cli.columns import find_column, roles, text_rules
 from gpu_encode.cli.encoders import check_parameters, encoder_parameters
 from gpu_encode.cli.fit_transform import encoder_of, source_of
 from gpu_encode.cli.messages import refuse, say
-from gpu_encode.scale.files.source import Size, Source, open_source
+from gpu_encode.scale.files.source import Size, Source, find_roles, open_source
 from gpu_encode.scale.files.writing import refuse_overlap
 from gpu_encode.storage.archive import whole_file
 from gpu_encode.study.leaks import leak_report
@@ -42,10 +42,11 @@ def run(options: argparse.Namespace) -> int:
     table = sample(rows, options.rows, options.seed or 0)
     if table.num_rows < rows.n_rows:
         say(f"a sample of {table.num_rows:,} of {rows.n_rows:,} rows: --rows N takes more")
-    beside = [*plan.targets, *([] if plan.weight is None else [plan.weight])]
+    encoder = encoder_of(options, parameters, plan)
+    features = find_roles(table.schema, plan.targets, plan.weight, None, encoder._parameters()).features
     report = leak_report(
-        encoder_of(options, parameters, plan),
-        table.drop_columns(beside),
+        encoder,
+        table.select(features),
         table[plan.targets[0]],
         groups=None if groups is None else table[groups],
         sample_weight=None if plan.weight is None else table[plan.weight],

@@ -6,7 +6,7 @@ from gpu_encode.cuda import fused, strings
 from gpu_encode.cuda.agreements import sum_agreements
 from gpu_encode.cuda.casting import cast, cast_encodings
 from gpu_encode.cuda.categories import combine, factorize, index_numbers, lookup
-from gpu_encode.cuda.columns import index_columns
+from gpu_encode.cuda.columns import index_columns, read_vocabularies
 from gpu_encode.cuda.deferred import defer_copy
 from gpu_encode.cuda.eigenvectors import leading_eigenvectors
 from gpu_encode.cuda.extents import extents

@@ -1,6 +1,6 @@
 """Columns of whole numbers, all of them in each launch: their ranges, the numbers that occur, codes in few bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -25,7 +25,7 @@ from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.runtime import blocks_for
 
 if TYPE_CHECKING:
-    from cpu_fallback.types import Array
+    from cpu_fallback.types import Array, Codes
 
 # Number of numbers that describe a column in a plan: see raw/columns.cu.
 COLUMN_NUMBERS = 9
@@ -176,6 +176,77 @@ def write_codes(numbers: Sequence[CodeSource], out: NarrowCodes) -> None:
         lines.append((int(base), int(size) or radix - 1, address_of(ranks), begin, width, radix - 1))
     words = [source.words.view(f"u{source.words.itemsize}") for source in numbers]
     launch_over("narrow_columns", words, lines, out.held, [source.ranks for source in numbers])
+
+
+class VocabularyIndexes:
+    """Direct indexes of the vocabularies of columns, made once for each type of the columns.
+
+    Parameters
+    ----------
+    categories : list of array
+        Sorted values of each column; of other columns than those of whole numbers, only their number is read.
+    """
+
+    def __init__(self, categories: "Sequence[Array]") -> None:
+        self._categories = [*categories]
+        self._made: dict[tuple[np.dtype[np.generic] | None, ...], list[CodeSource]] = {}
+
+    def look_up(self, numbers: "Sequence[Array | None]", lookup: "Callable[[int], Codes]", /) -> NarrowCodes:
+        """Give the codes of columns; see `gpu_encode.seam.ops.VocabularyIndexes`."""
+        types = tuple(
+            None if given is None or not has_short_index(known, given.dtype) else given.dtype
+            for given, known in zip(numbers, self._categories, strict=True)
+        )
+        if types not in self._made:
+            self._made[types] = index_vocabularies(self._categories, types)
+        sources = []
+        for number, (given, dtype, index) in enumerate(zip(numbers, types, self._made[types], strict=True)):
+            codes = to_device(lookup(number)).astype(np.int32, copy=False) if given is None or dtype is None else given
+            sources.append(index._replace(words=words_of(codes).words))
+        sizes = [len(known) + 2 for known in self._categories]
+        out = room_for(sizes, [*map(bytes_of, sizes)], len(sources[0].words))
+        write_codes(sources, out)
+        return out
+
+
+def read_vocabularies(categories: "Sequence[Array]", /) -> VocabularyIndexes:
+    """Index the sorted values of columns."""
+    return VocabularyIndexes(categories)
+
+
+def has_short_index(categories: "Array", dtype: "np.dtype[np.generic]") -> bool:
+    """Tell whether numbers of a type can be looked up among categories in a direct index that is short."""
+    if not len(categories):
+        return False
+    held, low, high = np.iinfo(cast("np.dtype[np.integer[Any]]", dtype)), int(categories[0]), int(categories[-1])
+    return held.min <= low and high <= held.max and high - low < SHORT_INDEX
+
+
+def index_vocabularies(
+    categories: "Sequence[Array]", types: "Sequence[np.dtype[np.generic] | None]"
+) -> list[CodeSource]:
+    """Say how to read the codes of columns of some types; without a type, of codes in int32."""
+    nothing, made, ranks = empty(0, np.uint8), [], [np.zeros(0, np.int32)]
+    for known, dtype in zip(categories, types, strict=True):
+        n = len(known)
+        if dtype is None:
+            # These are the codes -2, which stands for an unknown value, and -1 for a missing one, then all others.
+            lowest, of_column = -2, np.array([n + 2, n + 1, *range(1, n + 1)], np.int32)
+        else:
+            lowest = int(known[0])
+            of_column = np.full(int(known[-1]) - lowest + 1, n + 2, np.int32)
+            of_column[known.astype(np.int64 if lowest < 0 else np.uint64) - lowest] = np.arange(1, n + 1)
+        base, mask = base_and_mask(lowest, np.dtype(np.int32) if dtype is None else dtype)
+        size = len(of_column)
+        made.append((base, mask, size))
+        # Consecutive numbers need no ranks.
+        ranks.append(of_column[:0] if size == n else of_column)
+    ends = [0, *accumulate(map(len, ranks[1:]))]
+    every = to_device(np.concatenate(ranks))
+    return [
+        CodeSource(nothing, base, mask, np.uint64(size), every[begin:end])
+        for (base, mask, size), (begin, end) in zip(made, pairwise(ends), strict=True)
+    ]
 
 
 def launch_over(

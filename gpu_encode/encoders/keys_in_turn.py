@@ -76,7 +76,7 @@ def encode_keys(encoder: Any, context: FitContext, plans: Sequence[Plan]) -> Any
     rows = replace(context.rows, columns=columns)
     selection = select_columns(parameters, rows.frame)
     rules = parameters.rules(selection, rows.frame)
-    categories = read_categories(parameters, rows, selection.entries, rules, False, None)
+    categories = read_categories(parameters, rows, selection.entries, rules, False, [])
     own = replace(
         context,
         parameters=parameters,

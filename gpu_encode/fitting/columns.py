@@ -50,6 +50,8 @@ FEWEST_ON = {"cpu": FEWEST_TOGETHER, "cuda": 3}
 # each row, for few rows, and for any rows.  Looking through more numbers takes longer than numbering the rows of the
 # key.  A thread holds the table of one key, and its encodings, which are at most as many numbers.
 NUMBERS_PER_ROW, FEW_NUMBERS, MOST_NUMBERS = 8, 1 << 19, 1 << 23
+# The most columns of a key for which a GPU has room, in addition to the column of folds.
+MOST_COLUMNS = 15
 # Keys that `interactions` lists.
 MOST_KEYS = 1_000_000
 

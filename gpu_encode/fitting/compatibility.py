@@ -25,7 +25,7 @@ from gpu_encode.sums.targets import UNDECIDED
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.words.errors.parameters import no_ages
-from gpu_encode.words.errors.tables import other_width
+from gpu_encode.words.errors.tables import other_columns
 from gpu_encode.words.errors.targets import merge_of_other_targets
 from gpu_encode.words.errors.values import in_one_line
 
@@ -64,27 +64,11 @@ def check_same_columns(
         for columns in (known.selection, selection)
     )
     if entries != later_entries:
-        raise _other_columns(entries, later_entries)
+        raise other_columns(entries, later_entries)
     names, later_names = [info.name for info in known.targets], [column.target.name for column in summed]
     if summed and names != later_names:
         of_columns = any(rule.statistic.names_targets for rule in known.rules)
         raise _other_parameters("values", names if of_columns else None, later_names)
-
-
-def check_columns(known: Model, frame: Frame | Pieces, owner: str = "the fitted encoder") -> None:
-    """Raise ValueError if a table has other columns than the table from which the model has learned."""
-    if frame.n_columns != known.n_features:
-        raise other_width(owner, frame.n_columns, known.n_features)
-    if frame.names != known.feature_names:
-        raise _other_columns(known.feature_names, frame.names)
-
-
-def _other_columns(before: object, now: object) -> ValueError:
-    """Error for other columns than in earlier calls."""
-    return ValueError(
-        f"partial_fit was called with other columns than before: {now} after {before}. Give the same columns, in the "
-        "same order."
-    )
 
 
 def first_other(earlier: dict[str, Any], later: dict[str, Any]) -> str | None:

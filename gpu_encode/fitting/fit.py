@@ -19,7 +19,6 @@ from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array, Rows, SumShape, written
 from gpu_encode.fitting.columns import (
     FEWEST_ON,
-    FEWEST_TOGETHER,
     ColumnMap,
     Selection,
     column_keys,
@@ -29,7 +28,6 @@ from gpu_encode.fitting.columns import (
     select,
 )
 from gpu_encode.fitting.compatibility import (
-    check_columns,
     check_same_columns,
     check_same_parameters,
     check_same_statistic,
@@ -188,8 +186,8 @@ def prepare(
     if decided is not None and decided.keys is not None:
         categories = look_up_categories(parameters, decided.keys, context.columns, rows.ops)
     else:
-        together = (summed[0], specs[0]) if len(summed) == 1 else None
-        categories = read_categories(parameters, rows, context.selection.entries, rules, sums_alone, together)
+        sums = [*zip(summed, specs, strict=True)]
+        categories = read_categories(parameters, rows, context.selection.entries, rules, sums_alone, sums)
     context = replace(context, categories=categories)
     if known is not None:
         check_same_parameters(known, parameters, rules, specs, context.keys)
@@ -212,7 +210,7 @@ def read_shared(
     # This frees the arrays of y, since the targets have been made from them.
     rows = replace(rows, targets=())
     if known is not None:
-        check_columns(known, rows.frame, parameters.owner)
+        known.check_columns(rows.frame, parameters.owner)
     selection = select_columns(parameters, rows.frame)
     if known is not None:
         check_same_columns(known, rows.frame, selection, summed if parameters.values else [])
@@ -383,7 +381,7 @@ def sum_folds(context: FitContext, plans: Sequence[FoldPlan]) -> list[list[Categ
     """Sum rows by category and fold: sums[key][target].  Keys that one pass can count are summed together."""
     together: dict[tuple[int, int], CategorySums] = {}
     n_targets = len(context.summed)
-    if len(plans) >= FEWEST_TOGETHER:
+    if len(plans) >= FEWEST_ON[device_of(context.rows.ops)]:
         together = sum_keys(context.categories, plans, context.task, n_targets)
     return [
         [

@@ -571,7 +571,7 @@ def read_categories(
     entries: Sequence[KeySpec],
     rules: Sequence[EncodingRule],
     sums_alone: bool,
-    together: tuple[SummedColumn, SumSpec] | None,
+    summed: Sequence[tuple[SummedColumn, SumSpec]],
 ) -> list[RowCategories]:
     """Find the categories of every key, or take the categories that the user gave.
 
@@ -584,8 +584,8 @@ def read_categories(
         The rule of each entry, with the policies for missing values and for values that are not listed.
     sums_alone : bool
         Whether only sums over all rows are needed, and not the category of each row.
-    together : tuple of SummedColumn and SumSpec, optional
-        The summed column, if there is only one: categories may be found together with its sums.
+    summed : list of tuple of SummedColumn and SumSpec
+        The summed columns; if there is only one, categories may be found together with its sums.
 
     Raises
     ------
@@ -593,15 +593,9 @@ def read_categories(
         For values that cannot be categories, or that the policies refuse.
     """
     statistic, ops = parameters.statistic, rows.ops
-    # A GPU may find categories and sums in one pass even if codes are needed: it writes the codes later.
-    of_all = sums_alone or (device_of(ops) == "cuda" and parameters.leaves_one_out)
-    # A distribution of values needs the codes of rows, and sums of many classes may not fit in memory.
-    may = statistic.needs.sums and of_all and not statistic.of_target(0).needs.distribution
-    if not (may and together is not None and together[0].target.n_classes <= MANY_CLASSES):
-        together = None
+    later, together = choose_passes(parameters, ops, len(entries), sums_alone, summed)
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
-    later = len(entries) >= FEWEST_ON[device_of(ops)] and (not of_all or device_of(ops) == "cpu")
     columns, read = rows.columns_of(entries, later), []
     for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
         categories, missing = None, rule.missing
@@ -624,6 +618,23 @@ def read_categories(
             refuse_missing(categories.codes, missing, repr(entry.name), columns.frame)
         read.append(categories)
     return read
+
+
+def choose_passes(
+    parameters: Parameters, ops: Ops, n_keys: int, sums_alone: bool, summed: Sequence[tuple[SummedColumn, SumSpec]]
+) -> tuple[bool, tuple[SummedColumn, SumSpec] | None]:
+    """Say whether joint keys are joined later, if ever, and give the column that is summed while keys are read."""
+    on_gpu, needs = device_of(ops) == "cuda", parameters.statistic.needs
+    # A GPU may find categories and sums in one pass even if codes are needed: it writes the codes later.
+    of_all = sums_alone or (on_gpu and parameters.leaves_one_out)
+    # It counts many keys together, and sums them one by one.
+    counts = sums_alone and needs.sums and all(spec.classification and each.weight is None for each, spec in summed)
+    later = n_keys >= FEWEST_ON[device_of(ops)] and (not on_gpu or not of_all or counts)
+    # A distribution of values needs the codes of rows, and sums of many classes may not fit in memory.
+    may = needs.sums and of_all and not parameters.statistic.of_target(0).needs.distribution
+    if not may or (on_gpu and later) or len(summed) != 1 or summed[0][0].target.n_classes > MANY_CLASSES:
+        return later, None
+    return later, summed[0]
 
 
 def look_up_categories(

@@ -10,7 +10,7 @@ import numpy as np
 from cpu_fallback.fused_rules import LESS_ONE_ROW, FoldedRows, PopulationMoments
 from cpu_fallback.types import CARRY_AFTER, Array, KeyColumns, KeyEncodings
 from gpu_encode.fitting import columns as limits
-from gpu_encode.fitting.columns import FEWEST_ON, most_numbers
+from gpu_encode.fitting.columns import FEWEST_ON, MOST_COLUMNS, most_numbers
 from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.leave_one_out import total_of_others
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
@@ -26,8 +26,6 @@ from gpu_encode.tables.categories.keys import JointCodes, LaterTuples
 COUNTS_PER_DEVICE_ROW, MANY_DEVICE_COUNTS, MANY_PER_DEVICE_ROW, MOST_DEVICE_COUNTS = 12, 1 << 24, 2, 1 << 31
 # The fold and class of a row are one number of 16 bits; this is its largest value.
 MOST_WITHIN = (1 << 16) - 1
-# The most columns of a key for which a GPU has room, in addition to the column of folds.
-MOST_COLUMNS = 15
 
 
 class BatchKey(NamedTuple):
@@ -64,19 +62,23 @@ def keys_together(keys: Sequence[BatchKey], task: EncodingTask, plan: Plan) -> l
         return []
     if not task.n_outputs or task.fused_rule() is None or batch_backend(keys, task).fused is None:
         return []
-    most = most_numbers(len(task.rows))
+    if isinstance(plan, FoldPlan):
+        return keys_with_room(keys, task, within)
+    # Rows of each class see sums of their own, so there are more encodings than sums.  A GPU has no such batch.
+    most = limits.MOST_NUMBERS // (task.n_classes * task.n_outputs) if device_of(task.ops) == "cpu" else 0
+    return [key for key in keys_with_room(keys, task, within) if key.n_cells <= most]
+
+
+def keys_with_room(keys: Sequence[BatchKey], task: EncodingTask, within: int) -> list[BatchKey]:
+    """Give the keys whose tables are not too large, with `within` sums a cell; a GPU only counts rows of classes."""
+    n_rows, most = len(task.rows), most_numbers(len(task.rows))
     if device_of(task.ops) == "cuda":
-        # On a GPU, keys are encoded together only by folds, and for classes without weights.
-        if not (isinstance(plan, FoldPlan) and spec.classification and task.rows.weight is None):
+        if not task.spec.classification or task.rows.weight is not None:
             return []
-        most = min(max(MANY_PER_DEVICE_ROW * len(task.rows), MANY_DEVICE_COUNTS), MOST_DEVICE_COUNTS)
-        most = min(max(COUNTS_PER_DEVICE_ROW * len(task.rows), limits.FEW_NUMBERS), most)
+        most = min(max(MANY_PER_DEVICE_ROW * n_rows, MANY_DEVICE_COUNTS), MOST_DEVICE_COUNTS)
+        most = min(max(COUNTS_PER_DEVICE_ROW * n_rows, limits.FEW_NUMBERS), most)
         keys = [key for key in keys if len(key.categories.key.entry.members) <= MOST_COLUMNS]
-    most //= within * spec.layout.width
-    if isinstance(plan, LeaveOneOutPlan):
-        # Rows of each class see sums of their own, so there are more encodings than sums.
-        most = min(most, limits.MOST_NUMBERS // (task.n_classes * task.n_outputs))
-    return [key for key in keys if key.n_cells <= most]
+    return [key for key in keys if key.n_cells <= most // (within * task.spec.layout.width)]
 
 
 def batch_backend(keys: Sequence[BatchKey], task: EncodingTask) -> Ops:

@@ -1,7 +1,7 @@
 """Look up many keys in one call of the backend: each column gets codes once, and no key gets codes of its own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Self
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from cpu_fallback.types import MISSING, Array, Folds, KeyColumns, KeyEncodings, KeyTables
 from gpu_encode.fitting import columns as limits
-from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap, most_numbers
-from gpu_encode.seam.ops import Ops, host
+from gpu_encode.fitting.columns import FEWEST_ON, MOST_COLUMNS, ColumnMap, most_numbers
+from gpu_encode.seam import devices
+from gpu_encode.seam.ops import Ops, VocabularyIndexes, device_of, host
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 
@@ -30,6 +31,8 @@ class JointTables:
     sizes : int64 array (keys,)
         Length of the table of each key.
     tables : KeyTables
+    indexes : VocabularyIndexes, optional
+        The vocabularies of all columns on a GPU, if the tables lie there.
     """
 
     entries: list[int]
@@ -37,10 +40,15 @@ class JointTables:
     members: list[tuple[int, ...]]
     sizes: Array
     tables: KeyTables
+    indexes: VocabularyIndexes | None = None
 
     @classmethod
     def of(
-        cls, keys: Sequence[CategoryIndex], encodings: Sequence[Array | None], as_category: Sequence[bool]
+        cls,
+        keys: Sequence[CategoryIndex],
+        encodings: Sequence[Array | None],
+        as_category: Sequence[bool],
+        ops: Ops | None = None,
     ) -> Self | None:
         """Choose the keys that can be looked up together, and make their tables; None if there are too few of them.
 
@@ -51,9 +59,11 @@ class JointTables:
             The encodings of each key, all with the same number of views; None for a key that is looked up alone.
         as_category : list of bool
             For each key, whether a missing value is one more value of its column.
+        ops : Ops, optional
+            The backend of a GPU, if rows are looked up there.
         """
-        entries = choose_keys(keys, encodings)
-        if len(entries) < FEWEST_TOGETHER:
+        entries = choose_keys(keys, encodings, on_gpu=ops is not None)
+        if len(entries) < FEWEST_ON["cpu" if ops is None else "cuda"]:
             return None
         chosen = [keys[number] for number in entries]
         columns, members = list_columns(chosen)
@@ -71,7 +81,14 @@ class JointTables:
             held[0].shape[1],
         )
         sizes = [n_cells(key) * values[0].size for key, values in zip(chosen, held, strict=True)]
-        return cls(entries, columns, members, np.array(sizes, np.int64), tables)
+        made = cls(entries, columns, members, np.array(sizes, np.int64), tables)
+        return made if ops is None else made.on_gpu(ops)
+
+    def on_gpu(self, ops: Ops) -> Self:
+        """Give the same tables in the memory of a GPU, with indexes of the columns' vocabularies."""
+        tables = self.tables._replace(cells=ops.to_device(self.tables.cells), values=ops.to_device(self.tables.values))
+        indexes = devices.cuda().read_vocabularies([vocabulary.values.array for _, vocabulary in self.columns])
+        return replace(self, tables=tables, indexes=indexes)
 
     def values_of(self, number: int) -> Array:
         """Give the encodings (categories + 2, views, outputs) of a key, by its position here, without a copy."""
@@ -87,11 +104,13 @@ class JointTables:
         have an unknown category.
         """
         keys = np.flatnonzero(self.sizes <= most_numbers(columns.n_rows))
-        backend = host(columns.n_rows * len(keys))
-        if len(keys) < FEWEST_TOGETHER or backend.fused is None:
+        backend = host(columns.n_rows * len(keys)) if self.indexes is None else ops
+        if len(keys) < FEWEST_ON[device_of(backend)] or backend.fused is None:
             return {}
         members = [self.members[key] for key in keys]
         read = sorted({column for of_key in members for column in of_key})
+        if self.indexes is not None:
+            read = [*range(len(self.columns))]
         position = {column: number for number, column in enumerate(read)}
         codes, sizes = self.code_rows(columns, ops, read)
         given = KeyColumns(codes, sizes, [tuple(position[column] for column in of_key) for of_key in members])
@@ -105,6 +124,10 @@ class JointTables:
         """Give the codes of the rows in some columns, in the smallest type that holds them, and their sizes."""
         chosen = [self.columns[column] for column in read]
         sizes = [len(vocabulary) + 2 for _, vocabulary in chosen]
+        if self.indexes is not None:
+            numbers = [columns.numbers(*each) for each in chosen]
+            there = [None if isinstance(each, np.ndarray) else each for each in numbers]
+            return self.indexes.look_up(there, lambda number: columns.lookup(*chosen[number], ops)), sizes
         matrix = np.empty((len(read), columns.n_rows), np.uint8 if max(sizes) <= 1 << 8 else np.int32)
         for line, (column, vocabulary), size in zip(matrix, chosen, sizes, strict=True):
             codes = columns.lookup(column, vocabulary, ops)
@@ -120,21 +143,25 @@ class JointTables:
 OF_EACH_KEY = ("first_cell", "first_value", "n_categories", "n_outputs", "missing")
 
 
-def choose_keys(keys: Sequence[CategoryIndex], encodings: Sequence[Array | None]) -> list[int]:
-    """Choose joint keys whose tables are not too large, and single columns whose codes these keys need in any case."""
+def choose_keys(keys: Sequence[CategoryIndex], encodings: Sequence[Array | None], on_gpu: bool) -> list[int]:
+    """Choose joint keys whose tables are not too large, and single columns whose codes these keys need in any case.
+
+    A GPU reads all columns in one launch, so other single columns are chosen, too.
+    """
+    most = limits.FEW_NUMBERS if on_gpu else limits.MOST_NUMBERS
     joint, single = [], []
     read: set[Any] = set()
     for number, (key, values) in enumerate(zip(keys, encodings, strict=True)):
         if values is None or key.entry.above or key.entry.rule is not None or key.labels is not None:
             continue
-        if n_cells(key) * values[0].size > limits.MOST_NUMBERS:
+        if n_cells(key) * values[0].size > most or (on_gpu and len(key.entry.members) > MOST_COLUMNS):
             continue
         if len(key.entry.members) == 1:
             single.append(number)
         else:
             joint.append(number)
             read.update(key.entry.members)
-    return sorted([*joint, *(number for number in single if keys[number].entry.members[0] in read)])
+    return sorted([*joint, *(number for number in single if on_gpu or keys[number].entry.members[0] in read)])
 
 
 def n_cells(key: CategoryIndex) -> int:

@@ -6,12 +6,19 @@ import numpy as np
 
 from cpu_fallback.fused_rules import FoldedRows
 from cpu_fallback.types import CARRY_AFTER
-from gpu_encode.fitting.columns import FEWEST_TOGETHER, most_numbers
+from gpu_encode.fitting.columns import FEWEST_ON
 from gpu_encode.fitting.inputs import RowCategories
-from gpu_encode.fitting.key_batches import MOST_WITHIN, BatchKey, NumberedColumns, count_cells
+from gpu_encode.fitting.key_batches import (
+    MOST_WITHIN,
+    BatchKey,
+    NumberedColumns,
+    batch_backend,
+    count_cells,
+    keys_with_room,
+)
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.schemes.plans import FoldPlan
-from gpu_encode.seam.ops import device_of, host
+from gpu_encode.seam.ops import device_of
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
 from gpu_encode.tables.categories.keys import LaterTuples
 
@@ -46,7 +53,7 @@ def sum_keys(
     sums: dict[tuple[int, int], CategorySums] = {}
     for keys in alike.values():
         numbered = NumberedColumns()
-        for number in range(n_targets if len(keys) >= FEWEST_TOGETHER else 0):
+        for number in range(n_targets):
             entry = keys[0].entry
             together = sum_together(keys, task_of(entry, number), plans[entry], numbered)
             sums.update({(of_key, number): of_rows for of_key, of_rows in together.items()})
@@ -60,21 +67,20 @@ def sum_together(
 
     Keys with too many cells are left out; so are all keys if rows have weights by age, or if values are counted.
     """
-    n_rows, spec, within = len(task.rows), task.spec, plan.n_folds * task.n_classes
-    if device_of(task.ops) != "cpu" or n_rows > CARRY_AFTER or within > MOST_WITHIN:
+    n_rows, within = len(task.rows), plan.n_folds * task.n_classes
+    if n_rows > CARRY_AFTER or within > MOST_WITHIN:
         return {}
     if plan.weights is not None or not task.rule.needs.sums or task.rule.needs.distribution:
         return {}
-    most = most_numbers(n_rows) // (within * spec.layout.width)
-    few, backend = [key for key in keys if key.n_cells <= most], host(n_rows * len(keys))
-    if len(few) < FEWEST_TOGETHER or backend.fused is None:
+    few, backend = keys_with_room(keys, task, within), batch_backend(keys, task)
+    if len(few) < FEWEST_ON[device_of(backend)] or backend.fused is None:
         return {}
     columns = numbered.of(few, backend.fused)
     rows = task.rows.with_codes(np.zeros(0, np.int32))
-    folded = FoldedRows(rows, task.n_classes, spec.layout, plan.folds, None, np.ones(plan.n_folds, np.int64))
+    folded = FoldedRows(rows, task.n_classes, task.spec.layout, plan.folds, None, np.ones(plan.n_folds, np.int64))
     sums: dict[int, CategorySums] = {}
     for key, of_key in zip(few, backend.fused.sum_keys(columns, folded), strict=True):
         if isinstance(tuples := key.categories.key.tuples, LaterTuples):
             tuples.tell(of_key)
-        sums[key.entry] = DeferredSums.later(NarrowCounts(of_key, plan.n_folds), spec, n_rows)
+        sums[key.entry] = DeferredSums.later(NarrowCounts(of_key, plan.n_folds), task.spec, n_rows)
     return sums

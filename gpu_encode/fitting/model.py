@@ -14,8 +14,8 @@ import numpy as np
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds, KeyEncodings, Rows
-from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap, Selection, locate_columns
-from gpu_encode.fitting.key_lookups import JointTables
+from gpu_encode.fitting.columns import FEW_NUMBERS, FEWEST_ON, ColumnMap, Selection, locate_columns
+from gpu_encode.fitting.key_lookups import JointTables, n_cells
 from gpu_encode.fitting.tasks import (
     DatedRows,
     Elapsed,
@@ -39,6 +39,7 @@ from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces, part_with, to_host, with_piece
 from gpu_encode.tables.frames.labels import column_of
+from gpu_encode.words.errors.tables import other_columns, other_width
 from gpu_encode.words.errors.targets import first_labels
 from gpu_encode.words.errors.values import missing_values, unknown_categories
 from gpu_encode.words.notices import UnseenWarning, warn
@@ -135,6 +136,13 @@ class Model:
     def of(cls, model: "Model") -> Self:
         """Give a model as one of this class."""
         return cls(**{field.name: getattr(model, field.name) for field in fields(Model)})
+
+    def check_columns(self, frame: Frame | Pieces, owner: str = "the fitted encoder") -> None:
+        """Raise ValueError if a table has other columns than the table from which the model has learned."""
+        if frame.n_columns != self.n_features:
+            raise other_width(owner, frame.n_columns, self.n_features)
+        if frame.names != self.feature_names:
+            raise other_columns(self.feature_names, frame.names)
 
     @property
     def tables(self) -> list[list[EncodingTable]]:
@@ -283,20 +291,34 @@ class Model:
         return {}
 
     @cached_property
-    def _lookups(self) -> dict[str, list[LookupTable]]:
+    def _lookups(self) -> dict[Any, Any]:
         return {}
 
-    @cached_property
-    def _joint_tables(self) -> JointTables | None:
-        """The keys that are looked up together on the host; only this object holds their encodings."""
-        lookups = self.lookups(host(0))
+    def _joint_tables(self, ops: Ops) -> JointTables | None:
+        """Give the keys that are looked up together; only this object holds their encodings."""
+        made, memory, on_gpu = self._lookups, memory_of(ops), device_of(ops) == "cuda"
+        if ("together", memory) in made or len(self.keys) < FEWEST_ON[device_of(ops)]:
+            return made.get(("together", memory))
+        # The host makes the small tables of keys sooner than a GPU does, which gets all of them in one copy.
+        small = [not on_gpu or n_cells(key) <= FEW_NUMBERS for key in self.keys]
+        if on_gpu and (self.indicators or self.selection.dates or sum(small) < FEWEST_ON["cuda"]):
+            return None
+        lookups = self.lookups(ops) if not on_gpu else []
+        lookups = lookups or [self._lookup_of(entry, host(0) if few else ops) for entry, few in enumerate(small)]
         values: list[Array | None] = []
-        for rule, lookup in zip(self.rules, lookups, strict=True):
+        for rule, lookup, few in zip(self.rules, lookups, small, strict=True):
             alone = self.indicators or lookup.elapsed or rule.missing == "error" or rule.refuses_unknown
-            values.append(None if alone else lookup.encodings)
-        joint = JointTables.of(self.keys, values, [rule.missing == "category" for rule in self.rules])
-        for number, entry in enumerate(joint.entries if joint is not None else ()):
+            values.append(lookup.encodings if few and not alone else None)
+        as_category = [rule.missing == "category" for rule in self.rules]
+        joint = made["together", memory] = JointTables.of(self.keys, values, as_category, ops if on_gpu else None)
+        for number, entry in enumerate(() if joint is None else joint.entries):
             lookups[entry] = replace(lookups[entry], encodings=joint.values_of(number))  # type: ignore[union-attr]
+        if on_gpu:
+            there = set(() if joint is None else joint.entries)
+            made[memory] = [
+                lookup if entry in there else replace(lookup, encodings=ops.to_device(lookup.encodings))
+                for entry, lookup in enumerate(lookups)
+            ]
         return joint
 
     def __getstate__(self) -> dict[str, Any]:
@@ -325,11 +347,16 @@ class Model:
         """
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         columns = columns.remember([key.entry for key in self.keys])
-        lookups = self.lookups(ops)
+        joint, lookups = self._joint_tables(ops), self.lookups(ops)
         n_columns = sum(lookup.encodings.shape[2] for lookup in lookups)
         matrix = make_room(ops, frame.n_rows, n_columns, self.dtype, self.targets)
         output = OutputColumns(matrix, self.indicators)
-        together = self._look_up_together(columns, ops, matrix)
+        together: dict[int, int] = {}
+        if joint is not None:
+            # All rows are looked at if unseen rows are counted; if there can only be a warning, a sample is.
+            step = max(columns.n_rows // SAMPLE, 1) if _COUNTS.get() is None else 1
+            first = np.cumsum([0, *(lookup.encodings.shape[2] for lookup in lookups)]).tolist()
+            together = joint.look_up(columns, ops, None, step, KeyEncodings(matrix.T, first))
         for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.rules[number].missing
             out = output.next(lookup.encodings.shape[2])
@@ -348,17 +375,6 @@ class Model:
             if self.indicators:
                 self._add_indicators(output, number, lookup, codes, columns, ops)
         return output.to_list(), columns
-
-    def _look_up_together(self, columns: ColumnMap, ops: Ops, matrix: Array) -> dict[int, int]:
-        """Write the encodings of keys that are looked up together; give for each key the number of unseen rows.
-
-        The number is that of all rows if unseen rows are counted; if there can only be a warning, that of a sample.
-        """
-        if len(self.keys) < FEWEST_TOGETHER or device_of(ops) != "cpu" or (joint := self._joint_tables) is None:
-            return {}
-        first = np.cumsum([0, *(lookup.encodings.shape[2] for lookup in self.lookups(ops))]).tolist()
-        step = max(columns.n_rows // SAMPLE, 1) if _COUNTS.get() is None else 1
-        return joint.look_up(columns, ops, None, step, KeyEncodings(matrix.T, first))
 
     def _note_together(self, number: int, unseen: int, columns: ColumnMap, ops: Ops) -> None:
         """Count the unseen rows of a key that was looked up with others, or warn if most of a sample are unseen."""

@@ -5,7 +5,7 @@ A backend is a module: `cpu_fallback` (NumPy, the definition), `cpu_fallback.com
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -386,6 +386,17 @@ class DeferredCopy(Protocol):
         """Give the copy."""
 
 
+class VocabularyIndexes(Protocol):
+    """The vocabularies of some columns on a GPU."""
+
+    def look_up(self, numbers: Sequence[Array | None], lookup: Callable[[int], Codes], /) -> Any:
+        """Give the codes of columns in the form that `look_up_keys` reads; the last two are missing and unknown values.
+
+        `numbers` are columns of whole numbers, and None for other columns.  For these, and for vocabularies of a long
+        range, `lookup` gives the codes of a column by its number: -1 for missing values, -2 for unknown ones.
+        """
+
+
 class DeviceOps(Ops, Protocol):
     """Operations that only the backend of a GPU has, with arrays and text in its memory.
 
@@ -418,6 +429,9 @@ class DeviceOps(Ops, Protocol):
 
     def index_columns(self, columns: Sequence[Array], /) -> Sequence[tuple[Array, Array] | None]:
         """Do as `index_numbers` for each of some columns of equal length; None for a column whose range is long."""
+
+    def read_vocabularies(self, categories: Sequence[Array], /) -> "VocabularyIndexes":
+        """Index the sorted values of columns, so that the codes of all of them are written in one launch."""
 
     def leading_eigenvectors(
         self, matrix: Any, squared: bool, wanted: int, start: Array, tol: float, /

@@ -10,7 +10,7 @@ import numpy as np
 from cpu_fallback.exact import Limbs
 from cpu_fallback.types import MISSING, Layout, Window
 from gpu_encode.fitting.columns import Selection
-from gpu_encode.fitting.model import Model, TargetInfo, position_of
+from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import check_indicators, list_indicators
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent
@@ -260,11 +260,12 @@ def check_dates(
     selection: Selection, targets: list[TargetInfo], rules: list[EncodingRule], names: list[str] | None
 ) -> None:
     """Raise ValueError for statistics that text or dates do not have, and for dates without a column of dates."""
+    dates = [f"x{column}" if names is None else names[column] for column in selection.dates]
     for rule, (number, info) in product(rules, enumerate(targets)):
         statistic = rule.of_target(number).statistic
         if info.kind in LABELLED:
             statistic.check_labelled("the model", info.name, info.kind)
-            if statistic.needs.dates and position_of(info.name, names) not in selection.dates:
+            if statistic.needs.dates and info.name not in dates:
                 raise ValueError(f"the column {info.name!r} of dates is not among those that are read")
 
 

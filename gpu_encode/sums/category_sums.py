@@ -308,8 +308,8 @@ class DeferredSums(CategorySums):
 
     @property
     def n_views(self) -> int:
-        """The number of views of each category; if the sums of all rows are known, nothing is copied."""
-        return int(self.shape[1]) if self._everything is None else self._everything.n_views
+        """The number of views of each category, which copies nothing."""
+        return self._copy.n_folds if isinstance(self._copy, NarrowCounts) else int(self.shape[1])
 
     def totals(self, ops: Ops) -> CategorySums:
         """Sum over all rows; if these sums are known, nothing is copied."""
@@ -352,7 +352,7 @@ class NarrowCounts:
 
     def __init__(self, found: KeyCounts, n_folds: int = 1) -> None:
         self._found: KeyCounts | None = found
-        self._n_folds = n_folds
+        self.n_folds = n_folds
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -360,7 +360,7 @@ class NarrowCounts:
         if (found := self._found) is None:
             return self.on_host.shape
         n_lines, n_counts, width = found.counts.shape
-        return n_lines, self._n_folds, n_counts // self._n_folds, width
+        return n_lines, self.n_folds, n_counts // self.n_folds, width
 
     def on_device(self) -> None:
         """Give None: these sums are not on a GPU."""

@@ -79,9 +79,7 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "score_conjunctions",
         "encodings_by_age",
         "log_odds_moments",
-        "look_up_keys",
         "seen_from",
-        "sum_keys",
     )
     packages = ["cpu_fallback/compiled", "gpu_encode/cuda"]
     packages = packages[:1] if name in on_cpu else packages

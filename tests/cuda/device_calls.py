@@ -99,6 +99,11 @@ CASES |= {
 CASES |= {f"wide-{order}": Case(KFold(5), order=order) for order in (2, 3, 4)}
 # Fewer columns and more of them: what a call does does not depend on their number.
 CASES |= {f"wide-of-{width}": Case(KFold(5), order=order, width=width) for width, order in ((2, 2), (9, 1))}
+CASES |= {
+    f"{name}-{call.replace(' ', '-')}": CASES[name]._replace(call=call)
+    for call in ("fit", "first transform", "transform")
+    for name in ("wide-2", "wide-4", "wide-of-9")
+}
 
 
 @contextmanager
@@ -132,13 +137,13 @@ def record(case: Case, tiles: int, tile: int) -> list[Event]:
     keys = interactions(range(case.width), case.order) if case.order else None
     encoder = TargetEncoder(cv=case.cv, smooth=case.smooth, dtype="float32", device="cuda", columns=keys)
     with in_tiles(tile):
-        if case.call != "fit_transform":
+        if case.call.endswith("transform") and case.call != "fit_transform":
             encoder.fit(X, y)
         if case.call == "transform":
             encoder.transform(X)
         with recording() as events:
-            if case.call == "fit_transform":
-                encoder.fit_transform(X, y)
+            if case.call.startswith("fit"):
+                getattr(encoder, case.call)(X, y)
             else:
                 encoder.transform(X)
     return events

@@ -13,14 +13,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -214,6 +214,16 @@ class OneMultiprocessor(importlib.abc.MetaPathFinder):
         return compile(tree, str(path), "exec")
 
 
+class Device(AbstractContextManager[None]):
+    """A device that may be made the current one, which it is."""
+
+    id, compute_capability, mem_info = 0, "90", (1 << 40, 1 << 40)
+    attributes: ClassVar = {"MultiProcessorCount": 1, "MaxSharedMemoryPerBlockOptin": TABLE_BYTES}
+
+    def __exit__(self, *_: object) -> None:
+        """Stay the current device."""
+
+
 def stand_in_for_cupy() -> ModuleType:
     """Return a module `cupy` with arrays in this process's memory, and a device that answers the backend's calls."""
     strict = import_module("tests.cuda.strict")
@@ -223,8 +233,7 @@ def stand_in_for_cupy() -> ModuleType:
     strict.StrictArray.set = lambda array, host, **_: array.held.__setitem__(Ellipsis, host)
     event = SimpleNamespace(record=bool, synchronize=bool)
     stream = SimpleNamespace(synchronize=lambda: None, wait_event=lambda _: None, record=lambda: event, ptr=0)
-    device = SimpleNamespace(id=0, compute_capability="90", mem_info=(1 << 40, 1 << 40))
-    device.attributes = {"MultiProcessorCount": 1, "MaxSharedMemoryPerBlockOptin": TABLE_BYTES}
+    device = Device()
     runtime = SimpleNamespace(
         deviceGetAttribute=lambda wanted, _: {"shared": TABLE_BYTES}.get(wanted, 1),
         cudaDevAttrMaxSharedMemoryPerBlockOptin="shared",

@@ -53,6 +53,15 @@ BOUNDS = {
     "wide-4": (20, 0, 5, 0, 120),
     "wide-of-2": (20, 0, 5, 0, 54),
     "wide-of-9": (20, 0, 5, 0, 141),
+    "wide-2-fit": (12, 0, 3, 0, 43),
+    "wide-4-fit": (12, 0, 3, 0, 43),
+    "wide-of-9-fit": (12, 0, 3, 0, 83),
+    "wide-2-first-transform": (9, 0, 2, 0, 68),
+    "wide-4-first-transform": (9, 0, 2, 0, 88),
+    "wide-of-9-first-transform": (9, 0, 2, 0, 99),
+    "wide-2-transform": (6, 0, 1, 0, 68),
+    "wide-4-transform": (6, 0, 1, 0, 88),
+    "wide-of-9-transform": (6, 0, 1, 0, 99),
 }
 
 

@@ -147,6 +147,10 @@ OF_KEYS: dict[str, dict[str, int]] = {
         "count_keys.cu": 248,
         "gather_keys.cu, unsigned, 1": 252,
     },
+    "wide-transform": {
+        "narrow_columns.cu": 66,
+        "gather_keys.cu, unsigned, 1": 214,
+    },
 }
 FEW, MANY, OF_A_COLUMN = 4096, 10**6, 50
 TABLES = {FEW: ("BOUNDS", BOUNDS), MANY: ("OF_MANY", OF_MANY), OF_A_COLUMN: ("OF_KEYS", OF_KEYS)}

@@ -58,7 +58,7 @@ def name(request):
 
 @pytest.fixture
 def module():
-    return import_module("gpu_encode.cuda.keys_by_fold")
+    return import_module("gpu_encode.cuda.key_sums")
 
 
 def fit(name, X, y, groups=None, **choices):
@@ -178,9 +178,9 @@ def test_more_rows_are_added_to_what_is_learned(name):
 
 
 @pytest.mark.parametrize("table_bytes", [1, 3000, 10**9])
-def test_tables_are_made_in_batches(name, module, launched, monkeypatch, table_bytes):
+def test_tables_are_made_in_batches(name, launched, monkeypatch, table_bytes):
     X, y = make_rows(0, 100, 0.1, 3)
-    monkeypatch.setattr(module, "TABLE_BYTES", table_bytes)
+    monkeypatch.setattr(import_module("gpu_encode.cuda.key_sums"), "TABLE_BYTES", table_bytes)
     found = fit(name, X, y, cv=3)
     expected, n_batches = fit_alone(X, y, cv=3), launched.count("count_keys")
     assert_same_bits(found[1], expected[1])

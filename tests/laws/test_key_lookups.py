@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_encode import StatisticEncoder, TargetEncoder, load, transform_dataset
-from gpu_encode.fitting import columns, key_lookups, model
+from gpu_encode.fitting import columns, key_lookups
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits
 from tests.strategies import examples
@@ -60,7 +60,7 @@ def transform(encoder, X):
 
 def transform_alone(encoder, X):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model, "FEWEST_TOGETHER", 10**9)
+        patch.setitem(columns.FEWEST_ON, "cpu", 10**9)
         return transform(pickle.loads(pickle.dumps(encoder)), X)
 
 

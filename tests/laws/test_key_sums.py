@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cpu_fallback.compiled import key_sums as kernels
 from cpu_fallback.types import KeyCounts
 from gpu_encode import EmpiricalBayes, Holdout, KFold, LeaveOneOut, StatisticEncoder, TargetEncoder
-from gpu_encode.fitting import key_lookups, key_sums
+from gpu_encode.fitting import columns, key_lookups, key_sums
 from gpu_encode.scale.parts import Part, encode
 from gpu_encode.seam.ops import use_backend
 from gpu_encode.sums.category_sums import NarrowCounts
@@ -46,7 +46,7 @@ def sizes(monkeypatch):
 
 def fitted(X, y, weight=None, fewest=8, **choices):
     with use_backend("compiled"), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_sums, "FEWEST_TOGETHER", fewest)
+        patch.setitem(columns.FEWEST_ON, "cpu", fewest)
         return TargetEncoder(columns=KEYS, **choices).fit(X, y, sample_weight=weight)
 
 

@@ -203,7 +203,7 @@ FORGED_DATES: dict[str, tuple[Change, str]] = {
     "kind": (model("targets/0/kind", "datetime"), "values of a column of datetime are of text"),
     "no labels": (model("targets/0", lambda content: content.pop("vocabulary")), "the field 'vocabulary' is missing"),
     "dates": (model("dates", [1]), "column 'when' of dates is not among those that are read"),
-    "name": (model("targets/1/name", "when?"), "is not in list"),
+    "name": (model("targets/1/name", "when?"), r"the column 'when\?' of dates is not among those that are read"),
     "statistic": (
         model("formulas/0/readout/parameters/pairs/0/0", [{"tuple": ["quantile", {"float": "0.5"}]}]),
         "'word' holds text, for which the model has",

@@ -61,6 +61,8 @@ FILES = {
     "count_keys": "count_keys.cu",
     "encode_keys": "encode_keys.cu",
     "gather_keys": "gather_keys.cu",
+    "spread_keys": "look_up_keys.cu",
+    "count_unknown": "look_up_keys.cu",
 }
 # Types of unsigned words by number of bytes, with their names in raw/vectors.cuh; types of targets; types of encodings
 # by number of bytes.
@@ -113,6 +115,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
         {"ENCODING": encoding, "ESTIMATES": estimates} for encoding, estimates in product(ENCODINGS.values(), "01")
     ],
     "gather_keys.cu": [{"ENTRY": entry, "OUTPUTS": outputs} for entry, outputs in product(WORDS, "01")],
+    "look_up_keys.cu": [{"ENTRY": entry} for entry in WORDS],
 }
 
 

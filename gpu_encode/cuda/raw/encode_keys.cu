@@ -72,17 +72,7 @@ struct Encoder {
     }
 };
 
-// Number of the key that a cell belongs to.
-__device__ inline Long key_of(const Long *plan, Long n_keys, Word cell) {
-    Long low = 0, high = n_keys;
-    while (high - low > 1) {
-        Long middle = (low + high) / 2;
-        (Word(plan[middle * KEY_NUMBERS + 3]) <= cell ? low : high) = middle;
-    }
-    return low;
-}
-
-// `kept`: for each cell, the rows of each class that new rows see; the first number is -1 if no row has the cell.
+// `kept`: for each cell, the rows of each class that new rows see; the first number is -1 if the cell has other rows only.
 extern "C" __global__ void __launch_bounds__(8 * LANES, 4)
     encode_keys(ARRAY(const Long, plan), Long n_keys, Long n_cells, ARRAY(const unsigned, counts), Long n_folds,
                 Long n_classes, Long first, Long views, Long n_views, ARRAY(const Long, visibility),
@@ -97,16 +87,17 @@ extern "C" __global__ void __launch_bounds__(8 * LANES, 4)
         Cell cell{counts + number * length, unsigned(n_folds), unsigned(n_classes), int(views), visibility};
         unsigned all = cell.rows();
         int *own_kept = kept + number * Word(n_classes);
-        if (!all) {
-            own_kept[0] = -1;
-            continue;
-        }
+        unsigned kept_rows = 0;
         for (unsigned label = 0; label < cell.n_classes; ++label) {
             unsigned sum = 0;
             for (unsigned fold = 0; fold < cell.n_folds; ++fold)
                 sum += new_rows[fold] ? cell.counts[fold * cell.n_classes + label] : 0;
-            own_kept[label] = int(sum);
+            own_kept[label] = int(sum), kept_rows += sum;
         }
+        if (!all)
+            continue;
+        if (!kept_rows)
+            own_kept[0] = -1;
         Key key = Key::at(plan, key_of(plan, n_keys, number));
         bool is_missing = Long(number - key.first_cell) == key.missing;
         for (unsigned view = 0; view < unsigned(n_views); ++view) {

@@ -1,5 +1,5 @@
 // Look up the encodings of rows, by cell and view, for many keys: each block writes a chunk of rows of one key.  The
-// kernel is compiled for a size of entries, and for one output or several.
+// kernel is compiled for a size of entries, and for one output or several.  If there is one view, it is not read.
 
 #include "rows.cuh"
 
@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(512)
     read_columns(columns, key, codes, LAST_COLUMN);
     const ENTRY *own = entries + key.first_cell * Word(last_radix * n_outputs);
     ENTRY *line = out + key.line * n_rows;
-    each_four(columns, key.n_columns + 1, begin, end, [&](Long row, const unsigned(&cells)[4], int n) {
+    each_four(columns, key.n_columns + (last_radix > 1), begin, end, [&](Long row, const unsigned(&cells)[4], int n) {
         ENTRY *to = line + row;
         unsigned width = OUTPUTS == 1 ? 1 : unsigned(n_outputs);
 #pragma unroll 1

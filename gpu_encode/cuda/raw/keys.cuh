@@ -27,6 +27,16 @@ struct Key {
     }
 };
 
+// Number of the key that a cell belongs to.
+__device__ inline Long key_of(const Long *plan, Long n_keys, Word cell) {
+    Long low = 0, high = n_keys;
+    while (high - low > 1) {
+        Long middle = (low + high) / 2;
+        (Word(plan[middle * KEY_NUMBERS + 3]) <= cell ? low : high) = middle;
+    }
+    return low;
+}
+
 // The codes of a column, the bytes of a code, and the number of different codes.
 struct alignas(16) Column {
     const unsigned char *codes;

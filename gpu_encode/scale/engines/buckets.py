@@ -168,7 +168,7 @@ class BucketShuffle:
 
     def encode_training(self, shared: ShuffledSums, joined: Joined, encodings: InBuckets) -> Any:
         """Give the encodings of training rows, lazily."""
-        others, view = joined.beside_training(shared.reading.roles.aside), unused_prefix(self._rows.schema.names)
+        others, view = joined.beside_training(shared.reading.roles.beside), unused_prefix(self._rows.schema.names)
         rows = self.rows_of(self._rows.map(shuffle.add_views, (shared, view)))
         nothing = shuffle.add_views((shared, view), self._nothing())
         return self._look_up(rows, nothing, joined, encodings, others, view)

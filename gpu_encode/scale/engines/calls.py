@@ -134,7 +134,7 @@ def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, grou
                 f'as the name of a column of X, {role}="..."{", or a list of names" if role == "y" else ""}.'
             )
     names_of(rows)
-    return Reading(find_roles(rows.schema, y, sample_weight, groups), parameters)
+    return Reading(find_roles(rows.schema, y, sample_weight, groups, parameters), parameters)
 
 
 def names_of(rows: Rows) -> list[str]:
@@ -275,9 +275,9 @@ def measure_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSu
 
 
 def encode_table(shared: tuple[EncodingTables, Reading], table: Any) -> Any:
-    """Encode some training rows; their target, weights and groups follow."""
+    """Encode some training rows; their target, weights, groups and index follow."""
     tables, reading = shared
-    return with_columns(parts.encode(tables, reading.part(table)), table.select(reading.roles.aside))
+    return with_columns(parts.encode(tables, reading.part(table)), table.select(reading.roles.beside))
 
 
 def transform_table(shared: tuple[Any, Sequence[str]], table: Any) -> Any:

@@ -143,4 +143,4 @@ def encode_group(shared: tuple[EncodingTables, Reading, list[PrecedingSums | Non
     if dealt:
         table, rows = join_dealt(dealt)
         placed = [OrderedScan(tables, 0, before[number]).encode(rows)]
-    return with_columns(parts.encode(tables, reading.part(table), [placed]), table.select(reading.roles.aside))
+    return with_columns(parts.encode(tables, reading.part(table), [placed]), table.select(reading.roles.beside))

@@ -276,7 +276,7 @@ class Shuffle:
 
     def encode_training(self, shared: shuffle.ShuffledSums, joined: Joined, encodings: Any) -> Any:
         """Give the encodings of training rows, lazily."""
-        prefix, others = unused_prefix(self._frame.columns), joined.beside_training(shared.reading.roles.aside)
+        prefix, others = unused_prefix(self._frame.columns), joined.beside_training(shared.reading.roles.beside)
         rows = self._rows.map(shuffle.add_views, (shared, f"{prefix}view"))
         return look_up(rows, encodings, joined, others, prefix, training=True)
 

@@ -224,13 +224,13 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
     parameters = encoder._parameters()
     repeatable = check_repeatable(parameters, options.resume)
     output = open_destination(rows, destination, options)
-    roles = find_roles(rows.schema, choices.target, choices.weight, choices.groups)
+    roles = find_roles(rows.schema, choices.target, choices.weight, choices.groups, parameters)
     selected = roles.selected(parameters, rows.schema)
-    passed = [roles.features[column] for column in selected.passed]
-    output.check_types(pa.schema([rows.schema.field(name) for name in passed]))
+    passed = [*map(roles.features.__getitem__, selected.passed)]
+    output.check_types(pa.schema([*map(rows.schema.field, passed)]))
     if rows.contents[0].rules is not None:
         keys = {roles.features[column] for entry in selected.entries for column in entry.members}
-        written = [*passed, *(roles.aside if choices.keep_target else ())]
+        written = [*passed, *(roles.beside if choices.keep_target else ())]
         rows = rows.copying(written, roles.measured(selected), keys, output.suffix)
     with Run.start(rows, output, options, repeatable) as run:
         refuse_stray_text(run.source, asked_kinds(parameters, roles.targets))
@@ -267,13 +267,15 @@ class Encoding:
     """
 
     def __init__(self, run: Run, encoder: Any, roles: Roles, selected: Selection, keep_target: bool) -> None:
-        self._run, self._encoder, self._roles, self._keep_target = run, encoder, roles, keep_target
+        self._run, self._encoder, self._roles = run, encoder, roles
+        # Columns that are written after the encodings.
+        self._beside = roles.beside if keep_target else [*roles.index]
         self._parameters, self.on_disk = encoder._parameters(), False
         # The model is written beside the output, and appears together with it.
         self.model = None if run.options.model is None else run.staging.model_path(run.options.model)
         self._selected, self._columns = selected, run.source.schema.names
         self._n_keys = len(self._selected.entries)
-        self._needed = {roles.features[column] for column in self._selected.needed}
+        self._needed = {*map(roles.features.__getitem__, self._selected.needed)}
         self._chosen = roles.chosen(encoder, self._selected)
         self._no_rows = run.source.schema.empty_table()
 
@@ -388,17 +390,16 @@ class Encoding:
         files = TrainingFiles(run, shared, room, measured, counted, size.rows)
         files.spill(self._pass_size(measured))
         files.learn(self.model)
-        aside = roles.aside if self._keep_target else []
 
         def encode_rows(chunk: Chunk) -> Any:
-            return files.encode(chunk, aside)
+            return files.encode(chunk, self._beside)
 
         run.write(self._needed, encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
         self.on_disk = True
 
     def _add_aside(self, encoded: Any, table: Any) -> Any:
         """Give the table to write for a chunk."""
-        return with_columns(encoded, table.select(self._roles.aside)) if self._keep_target else encoded
+        return with_columns(encoded, table.select(self._beside))
 
     def _pass_size(self, columns: Sequence[str], n_outputs: int = 0) -> Size:
         """Choose the size of chunks for a pass; folds dealt out within classes need the same chunks in all passes."""
@@ -410,8 +411,7 @@ class Encoding:
 
     def _beside_keys(self) -> list[str]:
         """Columns that are read in addition to those of the categories."""
-        used = [self._roles.features[column] for column in self._selected.training_only]
-        return [*self._roles.aside, *used]
+        return [*self._roles.aside, *map(self._roles.features.__getitem__, self._selected.training_only)]
 
     def _profile(self) -> Profile:
         """Count the rows, and the values of y and of the scheme's columns."""

@@ -22,6 +22,7 @@ import pyarrow.fs
 
 from gpu_encode.scale import messages
 from gpu_encode.scale.files.formats import FORMATS, SUFFIXES, Format, is_text, suffix_of, value_type
+from gpu_encode.scale.files.pandas_note import join_notes, with_ranges
 
 KINDS_OF_SOURCES = (
     "the path of a file or folder, a glob, a list of paths, a URL, a pyarrow.dataset.Dataset of files, a "
@@ -33,7 +34,6 @@ TABLES = ("DataFrame", "Table", "ndarray")
 URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
-PANDAS = b"pandas"
 # The folder of a Delta table has this folder in it.
 DELTA_LOG = "_delta_log"
 
@@ -232,8 +232,9 @@ def describe_list(texts: Sequence[str]) -> list[SourceFile]:
     """Give the files of a list, in its order."""
     if not texts:
         raise _no_sources()
-    paths = [Path(os.path.abspath(text)) for text in texts]  # noqa: PTH100 - links keep their names
-    for text, path in zip(texts, paths, strict=True):
+    paths: list[Path] = []
+    for text in texts:
+        path = Path(os.path.abspath(text))  # noqa: PTH100 - links keep their names
         if text == "-" or (path.exists() and not (path.is_file() or path.is_dir())):
             raise ValueError(
                 f"source {text!r} is no file or folder. Rows are read several times, which standard input, pipes and "
@@ -243,12 +244,10 @@ def describe_list(texts: Sequence[str]) -> list[SourceFile]:
             raise messages.no_such_source(text)
         if not path.is_file():
             raise ValueError(f"source: {text!r} in the list is a folder. List its files, or give the folder alone.")
-    for number, path in enumerate(paths):
-        if path in paths[:number]:
-            raise ValueError(
-                f"source lists {texts[number]!r} twice, and its rows would count twice. List each file once."
-            )
-    base = Path(os.path.commonpath([path.parent for path in paths]))
+        if path in paths:
+            raise ValueError(f"source lists {text!r} twice, and its rows would count twice. List each file once.")
+        paths.append(path)
+    base = Path(os.path.commonpath(map(os.path.dirname, paths)))
     return check_same_format(
         [describe_file(Path(text), path.relative_to(base).as_posix()) for text, path in zip(texts, paths, strict=True)]
     )
@@ -366,8 +365,9 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
     ValueError
         If a file lacks a column, or the column has another type; the message names both files and the column.
     """
+    schemas = with_ranges(schemas)
     refuse_repeated(files[0], schemas[0])
-    fields = {column.name: column for column in schemas[0]}
+    fields = dict(zip(schemas[0].names, schemas[0], strict=True))
     # The file that decided the type of each column; it need not be the first one, whose values may all be null.
     origin = dict.fromkeys(fields, files[0])
     for file, schema in zip(files[1:], schemas[1:], strict=True):
@@ -387,9 +387,7 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
             if pa.types.is_null(known.type) and not pa.types.is_null(kind):
                 origin[name] = file
             fields[name] = known.with_type(kind).with_nullable(known.nullable or other.nullable)
-    # Metadata that pandas wrote do not fit the columns of the output.
-    metadata = {key: text for key, text in (schemas[0].metadata or {}).items() if key != PANDAS}
-    return pa.schema(list(fields.values()), metadata=metadata or None)
+    return join_notes(pa.schema(list(fields.values()), metadata=schemas[0].metadata), schemas)
 
 
 def _column_in_one_file(column: str, having: str, lacking: str) -> ValueError:

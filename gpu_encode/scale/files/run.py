@@ -6,6 +6,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -17,6 +18,7 @@ from cpu_fallback.cached import cached_property
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.formats import has_fixed_width
 from gpu_encode.scale.files.memory import Room
+from gpu_encode.scale.files.pandas_note import with_note
 from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, without_columns
 from gpu_encode.scale.files.staging import Staging, describe_run, end_publication
 from gpu_encode.scale.files.text import TextRules
@@ -228,7 +230,8 @@ class OutputFiles:
     ----------
     outputs : sequence of Output
         The files that are still to be written, in order.
-    schema : pyarrow.Schema
+    schema_of : callable
+        Gives the schema of a file.
     compression : str or None
     staging : Staging
         Knows the folders of unfinished and finished files.
@@ -239,14 +242,14 @@ class OutputFiles:
     def __init__(
         self,
         outputs: Sequence[Output],
-        schema: Any,
+        schema_of: Callable[[Output], Any],
         compression: str | None,
         staging: Staging,
         group_rows: int = MOST_GROUP_ROWS,
     ) -> None:
         self.files = self.n_bytes = 0
         self._left = deque(outputs)
-        self._schema, self._compression, self._group_rows = schema, compression, group_rows
+        self._schema_of, self._compression, self._group_rows = schema_of, compression, group_rows
         self._staging = staging
         self._row = outputs[0].first_row if outputs else 0
         self._writer: RowWriter | None = None
@@ -278,7 +281,9 @@ class OutputFiles:
     def _open(self) -> RowWriter:
         if self._writer is None:
             path = self._partial()
-            self._writer = RowWriter(path, self._schema, self._compression, self._group_rows).__enter__()
+            self._writer = RowWriter(
+                path, self._schema_of(self._left[0]), self._compression, self._group_rows
+            ).__enter__()
         return self._writer
 
     def _close(self) -> None:
@@ -507,7 +512,7 @@ class Run:
             row_bytes += column.type.bit_width / 8 if fixed else self._row_bytes.get(name, 0.0)
         files = OutputFiles(
             outputs,
-            schema,
+            partial(with_note, schema, self.source),
             self.destination.compression,
             self.staging,
             memory.group_rows(max(self.bytes_of_row(self.source.schema.names), row_bytes)),

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, repeat
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from gpu_encode.scale import messages
 from gpu_encode.scale.files import files, stores
 from gpu_encode.scale.files.files import SourceFile, SourceFiles
 from gpu_encode.scale.files.formats import SUFFIXES, Contents, has_fixed_width, is_text, read_batches, value_type
+from gpu_encode.scale.files.pandas_note import index_of, ranges_of
 from gpu_encode.scale.files.spelling import Spelling, told
 from gpu_encode.scale.files.streams import Stream, open_stream
 from gpu_encode.scale.files.text import AS_IT_STANDS, WHERE_NEEDED, TextRules
@@ -357,13 +359,16 @@ class Source:
         file = self.files[number]
         if file.state() != self.states[number]:
             raise messages.source_changed(file.path)
-        inside = [name for name in self.schema.names if name not in file.partition]
+        inside = self.contents[number].schema.names
         # If only columns of folder names are needed, any column of the file shows how many rows there are.
         here = [name for name in inside if name in columns and name not in self.unread] or inside[:1]
         for batch in read_batches(self.contents[number], here, skip, batch_rows):
-            yield self._to_schema(file, batch, {*columns} - {*self.unread})
+            yield self._to_schema(number, batch, {*columns} - {*self.unread}, skip)
+            skip += batch.num_rows
 
-    def _to_schema(self, file: SourceFile, batch: Any, wanted: set[str]) -> Any:
+    def _to_schema(self, number: int, batch: Any, wanted: set[str], first_row: int) -> Any:
+        """Give rows of a file, from row `first_row` on, as a table of the source's schema."""
+        file = self.files[number]
         table = pa.Table.from_batches([batch])
         if self.missing_text:
             cells = table.select([name for name in table.column_names if name.startswith(COPY)])
@@ -378,8 +383,12 @@ class Source:
                 continue
             if one.name in file.partition:
                 column = repeat_word(file.partition[one.name], one.type, batch.num_rows)
-            else:
+            elif one.name in table.column_names:
                 column = table.column(one.name)
+            else:
+                _, labels = ranges_of(self.contents[number].schema)[one.name]
+                labels = labels[first_row : first_row + batch.num_rows]
+                column = pa.array(np.arange(labels.start, labels.stop, labels.step))
             columns.append(column if column.type.equals(one.type) else column.cast(one.type))
             fields.append(one)
         return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=self.schema.metadata))
@@ -409,7 +418,7 @@ def open_source(source: Any, rules: TextRules = TextRules()) -> Source:  # noqa:
     listing = find(source)
     states = [file.state() for file in listing.files]
     contents = listing.files[0].format.read_contents(listing.files, rules)
-    if any(learn_types_of_pandas(known.schema) for known in contents):
+    if any(map(learn_types_of_pandas, map(attrgetter("schema"), contents))):
         contents = listing.files[0].format.read_contents(listing.files, rules)
     schema = files.unify_schemas(listing.files, [known.schema for known in contents])
     types = files.partition_types(listing.files, listing.types)
@@ -521,6 +530,8 @@ class Roles:
     several : bool
         Whether the target was given as a list, so that y is a table.
     weight, groups : str or None
+    index : list of str
+        Columns that are the index of a frame of pandas.
     """
 
     names: list[str]
@@ -528,17 +539,23 @@ class Roles:
     several: bool
     weight: str | None
     groups: str | None
+    index: Sequence[str] = ()
 
     @cached_property
     def aside(self) -> list[str]:
-        """Columns that are not features, in the order of the source."""
+        """Columns from which the encoder learns, weights and groups, in the order of the source."""
         taken = {*self.targets, self.weight, self.groups}
         return [name for name in self.names if name in taken]
 
     @cached_property
     def features(self) -> list[str]:
         """Columns that are given to the encoder."""
-        return [name for name in self.names if name not in self.aside]
+        return [name for name in self.names if name not in self.aside and name not in self.index]
+
+    @property
+    def beside(self) -> list[str]:
+        """Columns that are no features."""
+        return [*self.aside, *self.index]
 
     def part(self, chunk: Chunk) -> Part:
         """Give a chunk in the form that the encoder takes."""
@@ -558,6 +575,15 @@ class Roles:
         bare = pa.schema([schema.field(name) for name in self.features]).empty_table()
         return select_columns(parameters, frames.read(bare))
 
+    def named(self, parameters: Parameters, schema: Any) -> set[str]:
+        """List the features that are read because a parameter names them, and not because of their type."""
+        selected, columns = self.selected(parameters, schema), parameters.columns
+        positions = {*selected.training_only, *selected.dates}
+        for entry in selected.entries:
+            is_named = columns is not None and (isinstance(columns, list) or not is_choice(columns))
+            positions.update(entry.columns if is_named else {*entry.columns} - {*entry.members})
+        return {self.features[position] for position in positions}
+
     def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
         """List the names of the encoded columns if the encoder chooses them, for example by type; else give None."""
         columns = getattr(encoder, "columns", None)
@@ -570,7 +596,7 @@ class Roles:
     def measured(self, selected: Selection) -> list[str]:
         """Columns that are needed to sum rows."""
         positions = [*selected.needed, *selected.training_only]
-        return [*(self.features[position] for position in positions), *self.aside]
+        return [*map(self.features.__getitem__, positions), *self.aside]
 
 
 @dataclass(frozen=True)
@@ -594,8 +620,8 @@ class Reading:
         return self.roles.part(Chunk(pa.table(columns, self.roles.names), 0, table.nbytes))
 
 
-def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
-    """Find the columns that are not features.
+def find_roles(schema: Any, target: Any, weight: Any, groups: Any, parameters: Parameters | None = None) -> Roles:
+    """Find the columns that are not features; columns of an index are features if the parameters name them.
 
     Raises
     ------
@@ -609,7 +635,7 @@ def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
     """
     several = isinstance(target, (list, tuple))
     targets = [] if target is None else list(target) if several else [target]
-    named = [("the target", name) for name in targets]
+    named = [*zip(repeat("the target"), targets)]
     named += [(role, name) for role, name in (("the weight", weight), ("the groups", groups)) if name is not None]
     seen: dict[str, str] = {}
     for role, name in named:
@@ -621,6 +647,9 @@ def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
             raise ValueError(f"column {name!r} is {seen[name]} and {role}. Give each its own column.")
         seen[name] = role
     result = Roles(list(schema.names), targets, several, weight, groups)
+    if index := index_of(schema):
+        used = {*result.aside, *(() if parameters is None else result.named(parameters, schema))}
+        result = replace(result, index=[name for name in index if name not in used])
     if (several and not targets) or not result.features:
         raise ValueError(
             "The source has no columns but those of the target, weight and groups: nothing is left to encode."

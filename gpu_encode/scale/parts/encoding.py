@@ -9,7 +9,6 @@ import numpy as np
 
 from cpu_fallback.types import Array, KeyEncodings
 from gpu_encode.fitting.columns import FEWEST_TOGETHER, ColumnMap, map_columns
-from gpu_encode.fitting.compatibility import check_columns
 from gpu_encode.fitting.fit import train
 from gpu_encode.fitting.inputs import Inputs, TrainingRows, look_up_known, read_fixed_targets, refuse_unknown_rows
 from gpu_encode.fitting.ordered import average
@@ -75,7 +74,7 @@ def encode(tables: EncodingTables, part: Part, by_order: Sequence[Sequence[RowEn
             with notices.kept():  # Without this, warnings would come about encodings that no row of this part gets.
                 return tables.encoder.transform(part.X)
         if not tables.encoding_plan.parameters.trains_apart:
-            check_columns(tables.model, given.frame)
+            tables.model.check_columns(given.frame)
             return tables.encoder.transform(part.X)
         if isinstance(plan, OrderedPlan):
             if by_order is None:
@@ -113,7 +112,7 @@ class CodedRows(NamedTuple):
 def code_rows(tables: EncodingTables, part: Part, given: Inputs) -> CodedRows:
     """Look up the categories of a part; read its target only if the encoding of a row depends on its own target."""
     encoding_plan, model = tables.encoding_plan, tables.model
-    check_columns(model, given.frame)
+    model.check_columns(given.frame)
     if not encoding_plan.by_folds:
         context = prepare_part(encoding_plan, part, model.keys)
         assert context is not None
@@ -227,7 +226,7 @@ def by_rank(
         values = np.stack([order.values for order in orders], axis=2).reshape(n_rows, -1)
     matrix = backend.to_device(np.asfortranarray(in_type(values, model.dtype, ops.host(n_rows))))
     unseen = np.logical_and.reduce([order.unseen for order in orders])
-    check_columns(tables.model, given.frame)
+    tables.model.check_columns(given.frame)
     columns, output = map_columns(given.frame), OutputColumns(matrix, model.indicators)
     for entry, (key, rule) in enumerate(zip(model.keys, model.rules, strict=True)):
         flags = backend.to_device(unseen[:, entry]) if unseen.shape[1] else None

@@ -9,8 +9,8 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.formulas.ordered_pairs import PairCounter
-from gpu_encode.study.tuning.results import mean
 from gpu_encode.study.tuning.scorers import Gain, Key, State, SumsScorer
+from gpu_encode.study.tuning.sums import mean
 from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
 
 

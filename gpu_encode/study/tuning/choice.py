@@ -2,30 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from sklearn.base import clone
 
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.smoothing import Smooth
 from gpu_encode.schemes import Scheme
 from gpu_encode.schemes.folds import CrossFitting
-from gpu_encode.schemes.plans import Plan
 from gpu_encode.seam import devices
+from gpu_encode.seam.ops import tiles
 from gpu_encode.study.tuning.candidates import Candidate, EverySum, checked_candidates, checked_schemes, chosen_of
 from gpu_encode.study.tuning.likelihood import Likelihood, OfClasses, OfNumbers
-from gpu_encode.study.tuning.results import Score, Tuned, best_of, mean, rank
+from gpu_encode.study.tuning.results import Score, Tuned, best_of, rank
+from gpu_encode.study.tuning.sums import mean
 from gpu_encode.study.tuning.views import Views
+from gpu_encode.sums.targets import Target
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Prior, Table, Vector
 from gpu_encode.words.errors.parameters import check_option, no_ages
 from gpu_encode.words.progress import Progress, Teller
 
 Schemes = Sequence[tuple[Any, Scheme]]
+
+KEYS_AT_A_TIME = 64
 
 
 def tune(
@@ -38,6 +41,7 @@ def tune(
     schemes: Sequence[CrossFitting] | None = None,
     folds: int = 5,
     per_column: bool = False,
+    scoring: Literal["roc_auc"] | None = None,
     sample_weight: Vector | None = None,
     groups: Vector | None = None,
     progress: bool | Teller | None = None,
@@ -74,6 +78,11 @@ def tune(
     per_column : bool, default=False
         Choose for each column separately: the parameters become dicts.  All columns share one scheme, the one for which
         the average of each column's best likelihood is highest.
+    scoring : "roc_auc" or None, default=None
+        None: choose by the likelihood.  "roc_auc": choose by the area under the ROC curve of each held-out fold,
+        averaged over folds (and over classes, each against the rest), which the scores then have as `roc_auc`.  It is
+        counted from the same sums, exactly if there are no weights or whole ones; a weight is rounded once for each
+        category, fold and class otherwise.
     progress : True or callable, optional
         As in `encode_dataset`: the rows are read, then scored once for each column, output of the target and scheme.
 
@@ -110,6 +119,7 @@ def tune(
     TargetEncoder(smooth={0: 10.0, 1: 100.0})
     """
     check_option("tune", "per_column", per_column, (True, False))
+    check_option("tune", "scoring", scoring, (None, "roc_auc"))
     if schemes is None and isinstance(encoder, SchemeEncoder) and getattr(encoder.cv, "by_age", False):
         raise no_ages("tune", encoder.cv)
     candidates = checked_candidates(encoder, smoothings, priors)
@@ -123,7 +133,9 @@ def tune(
         shown.stage("reading")
         context = read_sums(candidates, planned[0][1], Inputs(X, y, sample_weight, groups))
         shown.advance(context.rows.n_rows)
-        by_column = score_columns(context, candidates, planned, shown)
+        if scoring is not None:
+            check_classes(context.targets)
+        by_column = score_columns(context, candidates, planned, scoring is not None, shown)
     names = [str(key.entry.name) for key in context.keys]
     alone = {name: score_candidates(grids, candidates, planned) for name, grids in zip(names, by_column, strict=True)}
     scores = score_candidates([grid for grids in by_column for grid in grids], candidates, planned)
@@ -140,6 +152,16 @@ def read_sums(candidates: Sequence[Candidate], scheme: Scheme, inputs: Inputs) -
     for candidate in candidates:
         candidate.parameters.check_targets(context.targets)
     return context
+
+
+def check_classes(targets: Sequence[Target]) -> None:
+    """Raise ValueError if areas are asked for and a target has no classes."""
+    for target in targets:
+        if not target.is_classification:
+            raise ValueError(
+                f"scoring='roc_auc' of tune needs classes, and the target {target.name!r} is continuous. Leave out "
+                "`scoring`, or give the encoder target_type='binary' if the target has two values."
+            )
 
 
 def choose(
@@ -185,36 +207,34 @@ Grid = list[list[list[Likelihood]]]
 
 
 def score_columns(
-    context: FitContext, candidates: Sequence[Candidate], schemes: Schemes, progress: Progress
+    context: FitContext, candidates: Sequence[Candidate], schemes: Schemes, with_areas: bool, progress: Progress
 ) -> list[list[Grid]]:
     """Score every candidate under every scheme, for each column and target."""
     plans = [(scheme, plan_rows(scheme, context.rows, context.targets)) for _, scheme in schemes]
     rules = [candidate.parameters.rules(context.selection, context.rows.frame) for candidate in candidates]
-    progress.stage("scoring", context.rows.n_rows * sum(map(len, context.tasks)) * len(plans))
+    rules_of_keys = [*zip(*rules, strict=True)]
+    grids: list[list[Grid]] = [[[] for _ in context.summed] for _ in context.categories]
+    progress.stage("scoring", context.rows.n_rows * len(grids) * len(context.summed) * len(plans))
+    # Sums of so many keys stand in memory at a time.
+    for keys in tiles(len(grids), KEYS_AT_A_TIME):
+        some = replace(context, categories=context.categories[slice(*keys)], rules=context.rules[slice(*keys)])
+        for scheme, plan in plans:
+            for views, rules_of_key, of_key in zip(
+                Views.of_keys(some, plan, scheme), rules_of_keys[slice(*keys)], grids[slice(*keys)], strict=True
+            ):
+                for of_target, grid in zip(views, of_key, strict=True):
+                    grid.append(likelihoods(of_target, rules_of_key, with_areas))
+                    progress.advance(context.rows.n_rows)
+    return grids
 
-    def score(
-        task: EncodingTask, rules_of_key: Sequence[EncodingRule], scheme: Scheme, plan: Plan
-    ) -> list[list[Likelihood]]:
-        scored = likelihoods(task, rules_of_key, plan, scheme)
-        progress.advance(context.rows.n_rows)
-        return scored
 
-    return [
-        [[score(task, rules_of_key, scheme, plan) for scheme, plan in plans] for task in tasks]
-        for tasks, *rules_of_key in zip(context.tasks, *rules, strict=True)
-    ]
-
-
-def likelihoods(
-    task: EncodingTask, rules: Sequence[EncodingRule], plan: Plan, scheme: Scheme
-) -> list[list[Likelihood]]:
-    """Give the likelihoods under each rule, from one pass over the rows."""
-    views = Views.of(task, plan, scheme)
+def likelihoods(views: Views, rules: Sequence[EncodingRule], with_areas: bool) -> list[list[Likelihood]]:
+    """Give the likelihoods under each rule, from the sums of one column and target."""
     # Which rows have an encoding depends on what is seen and on policies, but not on the smoothing.  A prior that is a
     # mean needs rows; a prior that is a number does not.
     base = next((rule for rule in rules if rule.needs_rows), rules[0])
-    kind = OfClasses if task.spec.classification else OfNumbers
-    rows = kind.of(views, base)
+    kind = OfClasses if views.task.spec.classification else OfNumbers
+    rows = kind.of(views, base, with_areas)
     if not any(rows.weights):
         raise ValueError(
             "No row that is held out has a weight and an encoding from other folds, so there is nothing to compare. "

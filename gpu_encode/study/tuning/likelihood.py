@@ -15,6 +15,7 @@ from cpu_fallback.elementary import add_in_order, log
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
 from gpu_encode.seam.ops import Ops
+from gpu_encode.study.tuning.areas_of_sums import Areas
 from gpu_encode.study.tuning.distinct_counts import DistinctCounts
 from gpu_encode.study.tuning.predictions import predictions_of
 from gpu_encode.study.tuning.sums import Mask, sums_by_fold
@@ -40,11 +41,14 @@ class Likelihood:
         The same for each fold; NaN for a fold in which no row has an encoding.
     squared_error : float or None
         Mean squared error of a continuous target.
+    roc_auc : float or None
+        Area under the ROC curve, if it was asked for.
     """
 
     mean: float
     by_fold: tuple[float, ...]
     squared_error: float | None = None
+    roc_auc: float | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class OfClasses:
     scored : bool array (rows, folds)
         Whether there is a weight and an encoding.
     weights : list of Fraction (folds,)
+    areas : Areas or None
     """
 
     views: Views
@@ -67,9 +72,10 @@ class OfClasses:
     weight: Floats
     scored: Mask
     weights: list[Fraction]
+    areas: Areas | None
 
     @classmethod
-    def of(cls, views: Views, rule: EncodingRule) -> "OfClasses":
+    def of(cls, views: Views, rule: EncodingRule, with_areas: bool) -> "OfClasses":
         """Take weights from sums; any rule shows which categories have encodings."""
         ops, alike = views.task.ops, DistinctCounts.of(views)
         held_out = views.held_out if alike is None else alike.held_out
@@ -81,7 +87,7 @@ class OfClasses:
             of_class = weight[..., number]
             sums = sums_by_fold(ops, lambda start, stop, of_class=of_class: of_class[start:stop], scored)  # type: ignore[misc]
             weights = [one + other for one, other in zip(weights, sums, strict=True)]
-        return cls(views, alike, weight, scored, weights)
+        return cls(views, alike, weight, scored, weights, Areas.of(ops, weight, scored) if with_areas else None)
 
     def likelihoods(self, rule: EncodingRule) -> list[Likelihood]:
         """Give the likelihood of each prediction of a rule."""
@@ -92,7 +98,7 @@ class OfClasses:
     def _likelihood(self, encodings: Floats) -> Likelihood:
         """Sum weight * log(probability) over the classes."""
         if lacks_encodings(encodings, self.scored):
-            return unlikely(self.weights)
+            return unlikely(self.weights, self.areas is not None)
 
         def addends(start: int, stop: int) -> Floats:
             chances = chances_of(encodings[start:stop])
@@ -101,7 +107,8 @@ class OfClasses:
         sums = sums_by_fold(self.views.task.ops, addends, self.scored, self.weight.shape[2])
         folds = zip(sums, self.weights, strict=True)
         by_fold = (float(of_fold / weight) if weight else math.nan for of_fold, weight in folds)
-        return Likelihood(float(share(sums, self.weights)), tuple(by_fold))
+        area = None if self.areas is None else self.areas.mean(encodings)
+        return Likelihood(float(share(sums, self.weights)), tuple(by_fold), roc_auc=area)
 
 
 @dataclass(frozen=True)
@@ -130,7 +137,7 @@ class OfNumbers:
     spread: list[Fraction]
 
     @classmethod
-    def of(cls, views: Views, rule: EncodingRule) -> "OfNumbers":
+    def of(cls, views: Views, rule: EncodingRule, with_areas: bool = False) -> "OfNumbers":  # noqa: ARG003 - no classes
         """Take means and deviations from sums; any rule shows which categories have encodings."""
         ops, wide, held_out = views.task.ops, views.task.rule, views.held_out
         moments = SeenSums(held_out, None, wide, ops).moments()
@@ -212,9 +219,10 @@ def lacks_encodings(encodings: Floats, scored: Mask) -> bool:
     return bool((scored[..., None] & ~np.isfinite(encodings)).any())
 
 
-def unlikely(weights: list[Fraction]) -> Likelihood:
+def unlikely(weights: list[Fraction], with_area: bool = False) -> Likelihood:
     """Give the likelihood for rows without an encoding, if other smoothings give them one."""
-    return Likelihood(-math.inf, tuple(-math.inf if weight else math.nan for weight in weights), math.inf)
+    by_fold = tuple(-math.inf if weight else math.nan for weight in weights)
+    return Likelihood(-math.inf, by_fold, math.inf, -math.inf if with_area else None)
 
 
 def logarithm(number: Fraction) -> float:

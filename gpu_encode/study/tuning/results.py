@@ -9,6 +9,7 @@ from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.study.text_tables import lay_out
 from gpu_encode.study.tuning.candidates import Candidate
 from gpu_encode.study.tuning.likelihood import Likelihood
+from gpu_encode.study.tuning.sums import mean
 
 LINES_SHOWN = 10
 
@@ -33,6 +34,9 @@ class Score:
         Log-likelihood of each fold; NaN for a fold in which no row is scored.
     prior : str, float or list, optional
         A value of `prior` or `priors`, if these were compared.
+    roc_auc : float or None
+        With ``scoring="roc_auc"``: the area under the ROC curve of held-out rows, averaged over folds, classes, columns
+        and targets; NaN if no fold has rows of two classes.
     """
 
     smoothing: Any
@@ -42,6 +46,7 @@ class Score:
     squared_error: float | None
     by_fold: tuple[float, ...]
     prior: Any = None
+    roc_auc: float | None = None
 
     @classmethod
     def of(cls, candidate: Candidate, scheme: Any, likelihoods: Sequence[Likelihood]) -> "Score":
@@ -51,6 +56,7 @@ class Score:
             for fold in zip(*(likelihood.by_fold for likelihood in likelihoods), strict=True)
         )
         errors = [one.squared_error for one in likelihoods if one.squared_error is not None]
+        areas = [one.roc_auc for one in likelihoods if one.roc_auc is not None]
         return cls(
             candidate.value,
             scheme,
@@ -59,6 +65,7 @@ class Score:
             mean(errors) if len(errors) == len(likelihoods) else None,
             by_fold,
             candidate.prior,
+            mean(areas) if areas else None,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -70,6 +77,7 @@ class Score:
             "log_likelihood": self.log_likelihood,
             "standard_error": self.standard_error,
             "squared_error": self.squared_error,
+            **({} if self.roc_auc is None else {"roc_auc": self.roc_auc}),
         }
 
 
@@ -116,10 +124,12 @@ class Tuned:
     def __repr__(self) -> str:
         ranked = sorted(self.scores, key=rank, reverse=True)
         named = ("smoothing", *(["prior"] if self.best.prior is not None else []), "scheme")
-        rows = [(*named, "log-likelihood", "standard error", "")]
+        of_area = self.best.roc_auc is not None
+        rows = [(*named, "log-likelihood", "standard error", *(["roc_auc"] if of_area else []), "")]
         for score in ranked[:LINES_SHOWN]:
             row = score.as_dict()
-            numbers = (f"{row['log_likelihood']:.6g}", f"{row['standard_error']:.2g}")
+            numbers = [f"{row['log_likelihood']:.6g}", f"{row['standard_error']:.2g}"]
+            numbers += [f"{row['roc_auc']:.6g}"] if of_area else []
             chosen = "<- chosen" if score is self.best and not self.by_column else ""
             rows.append((*(row[name] for name in named), *numbers, chosen))
         more = len(ranked) - LINES_SHOWN
@@ -127,21 +137,14 @@ class Tuned:
 
 
 def best_of(scores: Sequence[Score]) -> Score:
-    """Give the score with the highest likelihood; among equals the first."""
+    """Give the score with the highest likelihood, or area if it was asked for; among equals the first."""
     return max(scores, key=rank)
 
 
 def rank(score: Score) -> float:
-    """Log-likelihood as a sort key; NaN comes last."""
-    return -math.inf if math.isnan(score.log_likelihood) else score.log_likelihood
-
-
-def mean(values: Sequence[float]) -> float:
-    """Mean, added in the given order, since Python's sum differs between versions; NaN for no values."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total / len(values) if values else math.nan
+    """Log-likelihood, or the area if it was asked for, as a sort key; NaN comes last."""
+    value = score.log_likelihood if score.roc_auc is None else score.roc_auc
+    return -math.inf if math.isnan(value) else value
 
 
 def standard_error(values: Sequence[float]) -> float:

@@ -14,8 +14,9 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Codes
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.study.tuning.conjunction_batches import ConjunctionBatches, Effect
-from gpu_encode.study.tuning.results import mean, standard_error
+from gpu_encode.study.tuning.results import standard_error
 from gpu_encode.study.tuning.steps import SharedSums, Steps, chance_of, fused_operation, gain_of, most_gain
+from gpu_encode.study.tuning.sums import mean
 from gpu_encode.study.tuning.working_response import HeldOut, WorkingResponse
 
 Key = tuple[int, ...]

@@ -1,6 +1,7 @@
 """Sums of floats that do not depend on the order of additions, fast enough for a grid of smoothings."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -53,8 +54,8 @@ def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, 
         # Sums along contiguous columns take a quarter of the time.
         coarse += ops.to_host(high.T.copy().sum(axis=1))
         fine += ops.to_host(low.T.copy().sum(axis=1))
-    unit = Fraction(2) ** -first
-    return [(int(high) + Fraction(int(low), 1 << second)) * unit for high, low in zip(coarse, fine, strict=True)]
+    unit = Fraction(2) ** -(first + second)
+    return [((int(high) << second) + int(low)) * unit for high, low in zip(coarse, fine, strict=True)]
 
 
 def on_grids(values: Floats, first: int, second: int) -> tuple[Integers, Integers]:
@@ -62,3 +63,11 @@ def on_grids(values: Floats, first: int, second: int) -> tuple[Integers, Integer
     scaled = values * 2.0**first
     whole = np.rint(scaled)
     return whole.astype(np.int64), np.rint((scaled - whole) * 2.0**second).astype(np.int64)
+
+
+def mean(values: Sequence[float]) -> float:
+    """Mean, added in the given order, since Python's sum differs between versions; NaN for no values."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total / len(values) if values else math.nan

@@ -1,5 +1,6 @@
 """The sums that each fold sees and holds out: rows are read here, once for all smoothings."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
+from gpu_encode.fitting.fit import FitContext, sum_folds
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums, Visibility
 from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
@@ -38,13 +40,28 @@ class Views:
     total: Moments
 
     @classmethod
-    def of(cls, task: EncodingTask, plan: Plan, scheme: Any) -> "Views":
-        """Sum the rows; ValueError if a fold sees rows of its own."""
+    def of_keys(cls, context: FitContext, plan: Plan, scheme: Any) -> Iterator[list["Views"]]:
+        """Sum the rows of each key and target, of many keys in one pass; ValueError if a fold sees rows of its own."""
+        sums = None
         if isinstance(plan, FoldPlan) and not plan.visibility.diagonal().any():
-            sums = task.measure(plan.folds, plan.n_folds)
-            return cls(task, sums, plan.visibility, sums, SeenSums(sums, plan.visibility, task.rule, task.ops).total())
-        if not isinstance(plan, SplitPlan):
+            sums = sum_folds(context, [plan] * len(context.categories))
+        elif not isinstance(plan, SplitPlan):
             raise scheme_without_held_out_rows(scheme)
+        for entry in range(len(context.categories)):
+            tasks = [context.task(entry, number) for number in range(len(context.summed))]
+            if sums is None:
+                yield [cls.of_splits(task.joined(), plan, scheme) for task in tasks]  # type: ignore[arg-type]
+            else:
+                yield [cls.of_folds(task, plan, sums[entry].pop(0)) for task in tasks]  # type: ignore[arg-type]
+
+    @classmethod
+    def of_folds(cls, task: EncodingTask, plan: FoldPlan, sums: CategorySums) -> "Views":
+        """Let each fold see the sums of other folds."""
+        return cls(task, sums, plan.visibility, sums, SeenSums(sums, plan.visibility, task.rule, task.ops).total())
+
+    @classmethod
+    def of_splits(cls, task: EncodingTask, plan: SplitPlan, scheme: Any) -> "Views":
+        """Sum the rows that each split trains on; ValueError if a split trains on rows that it tests."""
         held_out = task.measure(plan.folds, len(plan.training))
         parts = []
         for number, rows in enumerate(plan.training):

@@ -10,6 +10,14 @@ MOST_NAMES = 5
 NO_NUMBERS = "Convert the column to numbers, or leave it out of values."
 
 
+def other_columns(before: object, now: object) -> ValueError:
+    """Error for other columns than in earlier calls."""
+    return ValueError(
+        f"partial_fit was called with other columns than before: {now} after {before}. Give the same columns, in the "
+        "same order."
+    )
+
+
 def other_width(owner: str, found: int, fitted: int) -> ValueError:
     """Error for another number of columns than at fit, worded as scikit-learn does."""
     return ValueError(f"X has {found} features, but {owner} is expecting {fitted} features as input.")

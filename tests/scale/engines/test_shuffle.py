@@ -58,7 +58,7 @@ class Shuffled:
     def training(self):
         """Give the encodings of training rows."""
         viewed = self.table.map(shuffle.add_views, (self.shared, "view"))
-        aside = self.shared.reading.roles.aside
+        aside = self.shared.reading.roles.beside
         return self.look_up(viewed, viewed["view"].to_pylist(), [*self.joined.passed, *aside])
 
     def transform(self, table):

@@ -296,7 +296,7 @@ def test_files_follow_the_plan_whatever_pieces_come(tmp_path: Path, size: int) -
     outputs = [Output(f"{number}.parquet", *span) for number, span in enumerate(spans)]
     staging = Staging(Destination(tmp_path / "out", True, ".parquet", None))
     staging.partial.mkdir(parents=True)
-    writer = OutputFiles(outputs, table.schema, None, staging)
+    writer = OutputFiles(outputs, lambda _: table.schema, None, staging)
     for start in range(0, 10, size):
         writer.write(table.slice(start, size))
     writer.end()

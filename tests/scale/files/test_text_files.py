@@ -1,4 +1,4 @@
-"""Text files: cells that pass through stay as they are, and the same cells are missing, numbers and text as in pandas."""
+"""Text files: cells that pass through stay as they are; the same cells are missing, numbers and text as in pandas."""
 
 import gzip
 from pathlib import Path

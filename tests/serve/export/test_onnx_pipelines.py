@@ -1,6 +1,8 @@
 """skl2onnx converts pipelines with our encoders; the graphs predict as scikit-learn does."""
 
 import builtins
+import importlib
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from tests.serve.export.graphs import inputs_of, run
 pytestmark = pytest.mark.host
 convert_sklearn = pytest.importorskip("skl2onnx", reason="the extra onnx has it").convert_sklearn
 types = pytest.importorskip("skl2onnx.common.data_types")
+onnx_helper = pytest.importorskip("onnx.helper")
 
 RANDOM = np.random.default_rng(5)
 N = 80
@@ -137,24 +140,46 @@ def test_without_skl2onnx(monkeypatch):
         register_onnx_converters()
 
 
-# For each library: its classifier, and the module and function of onnxmltools that convert it.
+# For each library: its classifier, and the module and function that convert it, of onnxmltools or its own.
 BOOSTERS = {
-    "xgboost": ("XGBClassifier", "xgboost.operator_converters.XGBoost", "convert_xgboost"),
-    "lightgbm": ("LGBMClassifier", "lightgbm.operator_converters.LightGbm", "convert_lightgbm"),
+    "xgboost": ("XGBClassifier", "onnxmltools.convert.xgboost.operator_converters.XGBoost", "convert_xgboost"),
+    "lightgbm": ("LGBMClassifier", "onnxmltools.convert.lightgbm.operator_converters.LightGbm", "convert_lightgbm"),
+    "catboost": ("CatBoostClassifier", "catboost.utils", "convert_to_onnx_object"),
 }
 
 
+def add_catboost(scope: Any, operator: Any, container: Any) -> None:
+    """Add the only node of CatBoost's own graph to the graph of the pipeline."""
+    node = importlib.import_module("catboost.utils").convert_to_onnx_object(operator.raw_operator).graph.node[0]
+    attributes = {attribute.name: onnx_helper.get_attribute_value(attribute) for attribute in node.attribute}
+    outputs = [output.full_name for output in operator.outputs]
+    container.add_node(
+        node.op_type, [operator.inputs[0].full_name], outputs, op_domain=node.domain, name="trees", **attributes
+    )
+
+
+def parse_catboost(scope: Any, classifier: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+    """Declare the outputs of a classifier whose class does not inherit scikit-learn's."""
+    operator = scope.declare_local_operator("OwnCatBoostClassifier", classifier)
+    operator.inputs.extend(inputs)
+    operator.outputs.append(scope.declare_local_variable("label", types.Int64TensorType()))
+    operator.outputs.append(scope.declare_local_variable("probabilities", types.FloatTensorType()))
+    return operator.outputs
+
+
 @pytest.mark.parametrize("library", BOOSTERS)
-def test_pipelines_with_boosters_fitted_on_pandas(library):
+def test_pipelines_with_boosters_fitted_on_pandas(library, tmp_path, monkeypatch):
     """Told "default", the encoder gives arrays, so that a booster keeps no names, which its converter refuses."""
+    monkeypatch.chdir(tmp_path)  # CatBoost writes a folder where it stands.
     kind, module, function = BOOSTERS[library]
     classifier = getattr(pytest.importorskip(library), kind)
-    reason = "no extra has onnxmltools, which converts boosters"
-    converters = pytest.importorskip(f"onnxmltools.convert.{module}", reason=reason)
+    converters = pytest.importorskip(module, reason="no extra has what converts boosters")
     shapes = pytest.importorskip("skl2onnx.common.shape_calculator").calculate_linear_classifier_output_shapes
     options = {"nocl": [True, False], "zipmap": [True, False, "columns"]}
     register = pytest.importorskip("skl2onnx").update_registered_converter
-    register(classifier, f"Own{kind}", shapes, getattr(converters, function), options=options)
+    own = {"parser": parse_catboost} if library == "catboost" else {}
+    convert = add_catboost if own else getattr(converters, function)
+    register(classifier, f"Own{kind}", shapes, convert, options=options, **own)
     pipeline = make_pipeline(ge.TargetEncoder(cv=3), classifier(n_estimators=5)).set_output(transform="default")
     pipeline.fit(X[["town", "size"]], Y)
     register_onnx_converters(missing_text="")

@@ -14,9 +14,11 @@ from sklearn.model_selection import KFold as TheirKFold
 from sklearn.preprocessing import TargetEncoder as Theirs
 
 import gpu_encode as ge
+from gpu_encode.fitting import columns, key_sums
 from gpu_encode.fitting.tasks import EncodingTask
 from gpu_encode.seam import ops as seam
 from gpu_encode.seam.ops import use_backend
+from gpu_encode.study.tuning import choice
 from gpu_encode.study.tuning.candidates import default_smoothings
 from gpu_encode.study.tuning.distinct_counts import DistinctCounts
 from gpu_encode.study.tuning.sums import sums_by_fold
@@ -262,6 +264,87 @@ def test_categories_that_are_alike_are_scored_as_one(kind, weights, monkeypatch)
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("weights", [None, WHOLE, REAL], ids=["unweighted", "whole", "real"])
+@pytest.mark.parametrize("kind", TARGETS)
+def test_many_keys_are_summed_together_and_scored_as_each_alone(kind, weights, monkeypatch):
+    names = [*ROWS, "half"]
+    X = ROWS.assign(half=ROWS["zip"] // 14)
+    keys = [*names, *combinations(names, 2), *combinations(names, 3)]
+    together, sum_together = [], key_sums.sum_together
+    monkeypatch.setattr(key_sums, "sum_together", lambda *given: together.append(sum_together(*given)) or together[-1])
+
+    def answer(at_a_time, fewest):
+        monkeypatch.setattr(choice, "KEYS_AT_A_TIME", at_a_time)
+        monkeypatch.setitem(columns.FEWEST_ON, "cpu", fewest)
+        made = ge.TargetEncoder(columns=keys, cv=ge.KFold(3))
+        with use_backend("compiled"):
+            tuned = ge.tune(made, X, TARGETS[kind], smoothings=FEW, sample_weight=weights, per_column=True)
+        return repr((tuned.scores, tuned.by_column, tuned.encoder))
+
+    expected = answer(64, 10**9)
+    assert sum(map(len, together)) == 0
+    assert answer(64, 3) == expected
+    # Keys with too many cells are left out.
+    assert len(together[-1]) >= len(keys) - 2
+    assert answer(4, 3) == expected
+    assert max(map(len, together[2:])) == 4
+
+
+@pytest.mark.parametrize("weights", [None, WHOLE], ids=["unweighted", "whole"])
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_areas_are_those_of_encoded_rows(kind, weights):
+    """Each pair of rows of a fold is compared, in plain Python."""
+    y, made = TARGETS[kind], encoder(target_type=kind)
+    each = np.ones(N, int) if weights is None else weights
+    tuned = ge.tune(made, ROWS, y, smoothings=FEW, sample_weight=weights, per_column=True, scoring="roc_auc")
+    for position, key in enumerate(made.columns):
+        alone = [*tuned.by_column.values()][position]
+        for score in alone:
+            one = clone(made).set_params(columns=[key], smooth=score.smoothing)
+            table = one.fit_transform(ROWS, y, sample_weight=weights)
+            name, labels = key if isinstance(key, str) else "_x_".join(key), [1] if kind == "binary" else [*"xyz"]
+            encoded = table[[name] if kind == "binary" else [f"{name}_{label}" for label in labels]].to_numpy()
+            by_fold = []
+            for fold in range(4):
+                own = np.flatnonzero(ROWS["fold"] == fold)
+                areas = [area_of(encoded[own, i], y[own] == label, each[own]) for i, label in enumerate(labels)]
+                by_fold.append(sum(areas) / len(areas))
+            assert score.roc_auc == sum(by_fold) / 4
+
+
+def area_of(scores, positive, weight):
+    """Return the share of pairs, by weight, whose positive row has the higher score; equal scores count half."""
+    above, below = np.flatnonzero(positive), np.flatnonzero(~positive)
+    won = [
+        weight[i] * weight[j] * (2 * (scores[i] > scores[j]) + (scores[i] == scores[j])) for i in above for j in below
+    ]
+    return int(sum(won)) / int(2 * weight[above].sum() * weight[below].sum())
+
+
+@pytest.mark.host
+def test_the_best_area_is_chosen():
+    tuned = ge.tune(encoder(), ROWS, SOLD, smoothings=FEW, scoring="roc_auc")
+    areas = [score.roc_auc for score in tuned.scores]
+    assert tuned.best.roc_auc == max(areas)
+    assert len(set(areas)) > 1
+    assert "roc_auc" in repr(tuned)
+    assert [row["roc_auc"] for row in tuned.as_dicts()] == areas
+    by_likelihood = ge.tune(encoder(), ROWS, SOLD, smoothings=FEW)
+    assert bits(by_likelihood) == bits(tuned)
+    assert "roc_auc" not in repr(by_likelihood)
+
+
+@pytest.mark.host
+def test_areas_need_classes():
+    (score,) = ge.tune(encoder(), ROWS, np.ones(N, int), smoothings=[1.0], scoring="roc_auc").scores
+    assert math.isnan(score.roc_auc)
+    with pytest.raises(ValueError, match="of tune needs classes"):
+        ge.tune(encoder(), ROWS, AMOUNT, scoring="roc_auc")
+    with pytest.raises(ValueError, match="scoring"):
+        ge.tune(encoder(), ROWS, SOLD, scoring="accuracy")
+
+
+@pytest.mark.host
 def test_rows_are_summed_once(monkeypatch):
     calls, measure = [], EncodingTask.measure
     monkeypatch.setattr(EncodingTask, "measure", lambda *given: calls.append(1) or measure(*given))
@@ -368,6 +451,10 @@ def test_a_smoothing_that_lacks_encodings_comes_last(y):
     tuned = ge.tune(encoder(), ROWS, y, smoothings=[100.0, Broken()])
     assert tuned.scores[1].log_likelihood == -math.inf
     assert tuned.encoder.smooth == 100.0
+    if y is SOLD:
+        by_area = ge.tune(encoder(), ROWS, y, smoothings=[100.0, Broken()], scoring="roc_auc")
+        assert by_area.scores[1].roc_auc == -math.inf
+        assert by_area.encoder.smooth == 100.0
 
 
 @given(st.lists(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3), min_size=1, max_size=40), st.randoms())
