@@ -55,7 +55,7 @@ TABLES: Option = (
     "where categories are kept: on disk if they do not fit in memory (auto); MODEL is then a folder",
 )  # fmt: skip
 TEXT_FILES: list[Option] = [
-    ("--text", "A,B", "columns of a CSV file to read as text: keeps the zeros of 02138, and NA is text", LIST),
+    ("--text", "A,B", "columns of CSV files, or of folders, to read as text: keeps the zeros of 02138, and NA", LIST),
     ("--missing-text", "TEXT", ("text that stands for a missing value in any file, such as '?'; may be given several "
      "times"), LIST),
     ("--missing-words", "WORD", ("words that stand for a missing value in a CSV file, in place of those of pandas (NA, "

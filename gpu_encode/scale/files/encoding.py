@@ -115,10 +115,11 @@ def encode_dataset(
     missing_text : sequence of str, optional
         Texts that stand for a missing value in files of any format, such as "?".
     missing_words : sequence of str, optional
-        Words that stand for a missing value in CSV files, in place of those of `pandas.read_csv` ("NA", "null", "None",
-        "nan", ...).  An empty cell, in quotes or not, is always a missing value.
+        Words that stand for a missing value in CSV files, in place of those of `pandas.read_csv` ("NA", "null",
+        "None", ...).  An empty cell, in quotes or not, is always a missing value.
     text : sequence of str, optional
-        Columns of CSV files to read as text, whatever they look like; "NA" is text there, too.
+        Columns of CSV files to read as text, whatever they look like; also columns that folders name (``zip=501``).
+        "NA" is text there, too.
     delimiter, quote, encoding : str, optional
         How CSV files are written, if not with commas (in .tsv tabs), double quotes ("" for none) and in UTF-8, or what
         the byte-order mark says.

@@ -106,6 +106,7 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     features = [name for name in rows.schema.names if name in fitted]
     others = [name for name in rows.schema.names if name not in fitted]
     require_columns(encoder, rows.schema.names)
+    rows = rows.with_numbers(fitted_numbers(encoder))
     plain, model = plain_output(encoder), encoder._model
     selection = model.selection
     read = {model.feature_names[position] for position in (*selection.needed, *selection.dates)}
@@ -169,6 +170,14 @@ class SavedEncodings:
                 known.setdefault(name, set()).update(*map(words_among, values))
         return replace(rules, known=known, floats=floats)
 
+    @property
+    def numbers(self) -> set[str]:
+        """Columns that were numbers in training."""
+        schema = self.no_lines.schema
+        named = {pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)}
+        kinds = {name: schema.field(stored).type for name, stored in named}
+        return {name for name, kind in kinds.items() if pa.types.is_integer(kind) or pa.types.is_floating(kind)}
+
     def describe(self) -> dict[str, Any]:
         """Describe the folder, so that a later run notices if it is another one."""
         states = [path.stat() for path in [*self.files, *sorted((self._path / "joined").glob("*.parquet"))]]
@@ -179,6 +188,7 @@ class SavedEncodings:
 def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: Options) -> Summary:
     """Encode new rows with a folder of encodings, as `transform_dataset` does."""
     output = open_destination(rows, destination, options)
+    rows = rows.with_numbers(saved.numbers)
     joined, names = saved.joined, rows.schema.names
     others = joined.beside_new(names)
     kind, no_rows = pa.from_numpy_dtype(joined.dtype), rows.schema.empty_table()
@@ -261,6 +271,16 @@ def words_among(values: Any) -> set[str]:
     return {*values.filter(pc.is_in(values, value_set=words)).to_pylist()}
 
 
+def fitted_numbers(encoder: Any) -> set[str]:
+    """List the columns that were numbers in training."""
+    model, numbers = encoder._model, set()
+    for key in model.keys:
+        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True):
+            if vocabulary.kind == "number":
+                numbers.add(model.feature_names[position])
+    return numbers
+
+
 def drift_dataset(
     source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
     encoder: Encoder,
@@ -310,6 +330,7 @@ def drift_dataset(
     rules = TextRules(missing_text, missing_words, text, delimiter, quote, encoding)
     rows = open_source(source, fitted_rules(encoder, rules))
     require_columns(encoder, rows.schema.names)
+    rows = rows.with_numbers(fitted_numbers(encoder))
     read = [name for name in rows.schema.names if name in (model.feature_names or ())]
     counts = RowCounts()
     with rows.naming_rows():

@@ -507,8 +507,7 @@ class Run:
         self.columns = len(schema)
         row_bytes = 0.0
         for column in schema:
-            fixed = has_fixed_width(column.type)
-            name = self.source.copied.get(column.name, column.name)
+            name, fixed = self.source.copied.get(column.name, column.name), has_fixed_width(column.type)
             row_bytes += column.type.bit_width / 8 if fixed else self._row_bytes.get(name, 0.0)
         files = OutputFiles(
             outputs,
@@ -521,9 +520,8 @@ class Run:
         start = 0 if from_start else first_row // size.rows * size.rows
 
         def encode_rows(chunk: Chunk) -> Any:
-            table = encode(chunk)
-            if self.source.copied:
-                table = self.source.with_cells(table, chunk.table)
+            made = encode(chunk)
+            table = self.source.with_cells(made, chunk.table) if self.source.copied else made
             return without_columns(table, left_out).slice(max(0, first_row - chunk.first_row))
 
         if outputs:
@@ -577,7 +575,9 @@ class Run:
 def count_missing(table: pa.Table, names: Collection[str]) -> Counter[str]:
     """Count the rows without a value, for each of some columns."""
     counts = Counter[str]()
-    for name in {*table.column_names} & {*names}:
+    for name in table.column_names:
+        if name not in names:
+            continue
         counts[name] = table[name].null_count
         if pa.types.is_floating(table[name].type):
             counts[name] = pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py() or 0
