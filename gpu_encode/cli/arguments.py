@@ -97,7 +97,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--interactions", "A,B,C", "encode these columns and all their joint keys"),
         ("--interaction-order", "N", "most columns in one of those keys (2)", WHOLE_NUMBER),
         ("--weight", "COL", "column of row weights"),
-        ("--text", "A,B", "columns of a CSV file to read as text: keeps the zeros of 02138", LIST),
+        ("--text", "A,B", "columns of CSV files, or of folders, to read as text: keeps the zeros of 02138", LIST),
         MISSING_TEXT,
         ("--missing-target", "HOW", ("error; or keep: rows without a target are encoded, and categories known, but "
          "nothing is learned from them (error)"), PARAMETER),

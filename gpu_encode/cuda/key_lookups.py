@@ -55,6 +55,7 @@ def look_up_batch(
     described = np.stack([tables.first_cell, tables.n_categories, tables.first_value, tables.missing], axis=1)[chosen]
     some = keys._replace(members=[keys.members[key] for key in chosen.tolist()])
     batch = batch_of(some, [out.first[key] for key in chosen.tolist()], 1, n_rows, described.reshape(-1).tolist())
+    batch = batch._replace(plan=to_device(batch.plan))
     n_cells, n_outputs, itemsize = sum(batch.cells), int(tables.n_outputs[chosen[0]]), tables.values.itemsize
     width, unknown = tables.n_views * n_outputs, empty(n_keys, np.uint64)
     entries, variant = empty(n_cells * width, f"u{itemsize}"), {"ENTRY": raw.TYPES[itemsize]}

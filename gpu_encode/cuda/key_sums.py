@@ -14,7 +14,7 @@ from gpu_encode.cuda import raw
 from gpu_encode.cuda.columns import VECTOR_BYTES, NarrowCodes, bytes_of, codes_at, room_for
 from gpu_encode.cuda.deferred import DeferredCopy
 from gpu_encode.cuda.folds import fold_source
-from gpu_encode.cuda.memory import to_device, zeros
+from gpu_encode.cuda.memory import empty, to_device, zeros
 from gpu_encode.cuda.runtime import SIMULATED, blocks_for
 
 if TYPE_CHECKING:
@@ -36,11 +36,12 @@ COUNTS_A_ROW, COPIED_WORDS, MOST_COPIES = 0.5, 4096, 32
 THREADS, CELL_THREADS = (raw.THREADS, 32) if SIMULATED else (512, 256)
 
 
-def number_rows(rows: "FoldedRows", n_views: int) -> NarrowCodes:
-    """Give two columns: the fold of each row, and its fold and class as one number."""
+def number_rows(rows: "FoldedRows", n_views: int, n_cells: int) -> "tuple[NarrowCodes, Array]":
+    """Give two columns, the fold of each row, and its fold and class as one number; and zeros for counts of cells."""
     assert rows.rows.classes is not None
     within = len(rows.new_rows) * rows.n_classes
     codes = room_for([n_views, within], [bytes_of(within)] * 2, len(rows.rows.classes))
+    counts = empty(n_cells * within, np.uint32)
     blocks = blocks_for(codes.n_rows, 4 * raw.THREADS, raw.BLOCKS)
     given = (
         to_device(rows.rows.classes),
@@ -48,9 +49,10 @@ def number_rows(rows: "FoldedRows", n_views: int) -> NarrowCodes:
         rows.n_classes,
         codes_at(codes, 0),
         codes_at(codes, 1),
+        counts,
     )
     raw.run("number_rows", blocks, raw.THREADS, *given, variant={"NARROW": raw.TYPES[bytes_of(within)]})
-    return codes
+    return codes, counts
 
 
 class Batch(NamedTuple):
@@ -58,7 +60,7 @@ class Batch(NamedTuple):
 
     Parameters
     ----------
-    plan : int64 device array
+    plan : int64 array
         Describes each key and its columns: `Key` and `Column` of raw/keys.cuh.
     cells : list of int
         Cells of each key.
@@ -99,7 +101,7 @@ def copies_of(n_counts: int, chunk: int) -> int:
 
 
 def batch_of(keys: "KeyColumns", first: Sequence[int], within: int, n_rows: int, more: Sequence[int] = ()) -> Batch:
-    """Describe keys to the kernels; `more` numbers come after those of the columns."""
+    """Describe keys to the kernels, on the host; `more` numbers come after those of the columns."""
     n_keys, cells, codes = len(keys.members), keys.n_cells, keys.codes
     per_key = -(-n_rows // -(-BLOCKS // n_keys))
     chunk = min(max(-(-per_key // VECTOR_BYTES) * VECTOR_BYTES, FEWEST_ROWS), MOST_ROWS)
@@ -112,17 +114,15 @@ def batch_of(keys: "KeyColumns", first: Sequence[int], within: int, n_rows: int,
         words += [begin, len(members), n_cells, cell, missing, line, copies]
         columns += [number for column in members for number in codes.columns[column]]
         shared, cell = max(shared, 4 * copies * (-(-n_counts // 2) | 1)), cell + n_cells
-    return Batch(to_device(np.array([*words, *columns, *more], np.int64)), cells, chunk, PLAN_BYTES + shared)
+    return Batch(np.array([*words, *columns, *more], np.int64), cells, chunk, PLAN_BYTES + shared)
 
 
-def count_rows(batch: Batch, codes: NarrowCodes, numbers: NarrowCodes) -> "Array":
-    """Count the rows of each cell by fold and class: a flat uint32 array."""
+def count_rows(batch: Batch, codes: NarrowCodes, numbers: NarrowCodes, counts: "Array") -> None:
+    """Count the rows of each cell by fold and class, in a flat uint32 array of zeros."""
     within = numbers.columns[1]
-    counts = zeros(sum(batch.cells) * within.radix, np.uint32)
     given = codes.held, batch.plan, len(batch.cells), numbers.n_rows, batch.chunk, codes_at(numbers, 1)
     blocks, sizes = batch.blocks(numbers.n_rows), (within.bytes, within.radix)
     raw.run("count_keys", blocks, THREADS, *given, *sizes, counts, shared=batch.shared)
-    return counts
 
 
 class DeferredCounts:
@@ -171,10 +171,15 @@ def defer_counts(members: Sequence[Sequence[int]], cells: Sequence[int], counts:
 
 def sum_keys(keys: "KeyColumns", rows: "FoldedRows", /) -> list[DeferredCounts]:
     """Count the rows of many keys by fold and class; see `gpu_encode.seam.ops.FusedOps`."""
-    n_counts, numbers, found = len(rows.new_rows) * rows.n_classes, number_rows(rows, len(rows.new_rows)), []
+    n_counts, parts = len(rows.new_rows) * rows.n_classes, []
     for start, stop in split_keys(keys.n_cells, 4 * n_counts):
         some = keys._replace(members=keys.members[start:stop])
-        batch = batch_of(some, [0] * len(some.members), n_counts, numbers.n_rows)
-        counts = count_rows(batch, keys.codes, numbers).view(np.int32).reshape(-1, n_counts)
-        found += defer_counts(some.members, batch.cells, counts)
+        parts.append((some.members, batch_of(some, [0] * len(some.members), n_counts, keys.codes.n_rows)))
+    numbers, counts = number_rows(rows, len(rows.new_rows), sum(parts[0][1].cells))
+    found: list[DeferredCounts] = []
+    for members, batch in parts:
+        if found:
+            counts = zeros(sum(batch.cells) * n_counts, np.uint32)
+        count_rows(batch._replace(plan=to_device(batch.plan)), keys.codes, numbers, counts)
+        found += defer_counts(members, batch.cells, counts.view(np.int32).reshape(-1, n_counts))
     return found

@@ -27,7 +27,7 @@ from gpu_encode.cuda.key_sums import (
     number_rows,
     split_keys,
 )
-from gpu_encode.cuda.memory import empty, to_device, to_host
+from gpu_encode.cuda.memory import empty, to_host, zeros
 from gpu_encode.cuda.ordered_counts import rule_words
 from gpu_encode.cuda.runtime import blocks_for
 from gpu_encode.cuda.table_encodings import priors_of, views_of
@@ -75,45 +75,53 @@ def encode_keys_by_fold(
     /,
 ) -> tuple[list[DeferredCounts], int] | None:
     """Write the training encodings of many keys; see `gpu_encode.seam.ops.FusedOps`."""
-    n_folds, shape = len(rows.new_rows), population.prior.shape
-    priors, counters = priors_of(population, rule.blend.shrinkage)
-    # Both arrays are copied to the device at once.
-    both = to_device(np.concatenate([totals_of(rule, population).reshape(-1).view(np.int64), rows.new_rows]))
-    new_rows, totals = both[-n_folds:], both[:-n_folds].view(np.float64)
-    views, first = views_of(rows.visibility, n_folds, rows.n_classes), rows.n_classes - shape[1]
-    formula = Formula(first, views, new_rows, rule_words(rule), priors, totals, counters)
-    numbers, tables = number_rows(rows, views.n_views), []
+    n_folds, shape, batches = len(rows.new_rows), population.prior.shape, []
     cell_bytes = 4 * n_folds * rows.n_classes + out.values.itemsize * population.prior.size
     for start, stop in split_keys(keys.n_cells, cell_bytes):
         some = keys._replace(members=keys.members[start:stop])
-        batch = batch_of(some, out.first[start:stop], n_folds * rows.n_classes, numbers.n_rows)
-        tables.append((some.members, batch.cells, encode_batch(batch, keys.codes, numbers, rows, formula, out)))
+        batches.append(batch_of(some, out.first[start:stop], n_folds * rows.n_classes, keys.codes.n_rows))
+    # All arrays are copied to the device at once.
+    given = totals_of(rule, population).reshape(-1), rows.new_rows, *[batch.plan for batch in batches]
+    priors, counters, (totals, new_rows, *plans) = priors_of(population, rule.blend.shrinkage, *given)
+    views, first = views_of(rows.visibility, n_folds, rows.n_classes), rows.n_classes - shape[1]
+    formula = Formula(first, views, new_rows, rule_words(rule), priors, totals.view(np.float64), counters)
+    numbers, counts = number_rows(rows, views.n_views, sum(batches[0].cells))
+    tables: list[Array] = []
+    for batch, plan in zip(batches, plans, strict=True):
+        if tables:
+            counts = zeros(sum(batch.cells) * numbers.columns[1].radix, np.uint32)
+        count_rows(batch._replace(plan=plan), keys.codes, numbers, counts)
+        tables.append(encode_batch(batch._replace(plan=plan), keys.codes, numbers, counts, formula, out))
+        del counts
     lost, doubtful, _ = to_host(counters).tolist()
     if doubtful:
         leave_to_arrays("encode_keys_by_fold", DOUBTS)
         return None
-    return [of_key for table in tables for of_key in defer_counts(*table)], lost
+    found: list[DeferredCounts] = []
+    for batch, table in zip(batches, tables, strict=True):
+        found += defer_counts(keys.members[len(found) : len(found) + len(batch.cells)], batch.cells, table)
+    return found, lost
 
 
 def encode_batch(
     batch: Batch,
     codes: NarrowCodes,
     numbers: NarrowCodes,
-    rows: "FoldedRows",
+    counts: "Array",
     formula: Formula,
     out: "KeyEncodings",
 ) -> "Array":
-    """Count, encode and look up the rows of some keys; give, by cell, the rows of each class that new rows see."""
+    """Encode and look up the rows of some keys; give, by cell, the rows of each class that new rows see."""
     n_keys, n_cells, itemsize = len(batch.cells), sum(batch.cells), out.values.itemsize
-    by_fold, n_outputs = numbers.columns[0], rows.n_classes - formula.first
-    counts, kept = count_rows(batch, codes, numbers), empty((n_cells, rows.n_classes), np.int32)
+    n_folds, by_fold = len(formula.new_rows), numbers.columns[0]
+    n_classes = numbers.columns[1].radix // n_folds
+    n_outputs, kept = n_classes - formula.first, empty((n_cells, n_classes), np.int32)
     entries = empty(n_cells * by_fold.radix * n_outputs, out.values.dtype)
     first, views, *others = formula
     variant = {"ENCODING": raw.ENCODINGS[itemsize], "ESTIMATES": str(int(formula.rule[0] == M_ESTIMATE))}
-    of_cells = batch.plan, n_keys, n_cells, counts, len(rows.new_rows), rows.n_classes, first, views.kind, views.n_views
+    of_cells = batch.plan, n_keys, n_cells, counts, n_folds, n_classes, first, views.kind, views.n_views
     results = views.matrix, *others, entries, kept.reshape(-1)
     raw.run("encode_keys", blocks_for(n_cells, CELL_THREADS), CELL_THREADS, *of_cells, *results, variant=variant)
-    del counts
     given, blocks = (codes.held, batch.plan, n_keys, numbers.n_rows, batch.chunk), batch.blocks(numbers.n_rows)
     last, variant = (codes_at(numbers, 0), by_fold.bytes, by_fold.radix), {"ENTRY": raw.TYPES[itemsize]}
     variant["OUTPUTS"] = "1" if n_outputs == 1 else "0"

@@ -178,24 +178,30 @@ def views_of(visibility: Visibility, n_folds: int, n_classes: int) -> Views:
     return Views(CHOSEN, len(visibility), n_folds, to_device(visibility).astype(np.int64, copy=False).reshape(-1))
 
 
-def priors_of(population: PopulationMoments, shrinkage: Shrinkage) -> "tuple[Priors, Array]":
-    """Copy the moments that views see of all categories to the device, also as pairs; three counters end the copy."""
+def priors_of(
+    population: PopulationMoments, shrinkage: Shrinkage, *more: "Array"
+) -> "tuple[Priors, Array, list[Array]]":
+    """Copy the moments that views see of all categories to the device, also as pairs, then three counters.
+
+    `more` arrays of 64 bits are copied with them.
+    """
     shape, exact = population.prior.shape, population.exact
     parts = [to_host(part).reshape(-1) for part in population[:3]]
     if exact is not None:
         parts += [spread_over(exact.total, shape), spread_over(exact.number, (shape[0], 1))]
-    parts = [np.ascontiguousarray(part).view(np.int64) for part in (*parts, np.zeros(3, np.int64))]
+    n = len(parts)
+    parts = [np.ascontiguousarray(part).view(np.int64) for part in (*parts, np.zeros(3, np.int64), *more)]
     everything, ends = to_device(np.concatenate(parts)), np.cumsum([len(part) for part in parts]).tolist()
     pieces = [everything[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
     mu = pieces[0].view(np.float64)
     fraction = pieces[1].view(np.float64) if len(parts[1]) else mu[:0]
     if exact is None:
-        return Priors(mu, fraction, pieces[2], mu, mu, mu, mu), pieces[-1]
+        return Priors(mu, fraction, pieces[2], mu, mu, mu, mu), pieces[n], pieces[n + 1 :]
     priors = Priors(mu, fraction, pieces[2], *empty((4, mu.size), np.float64))
     totals = pieces[3], exact.total.digits.shape[-1], exact.total.low
     numbers = pieces[4], exact.number.digits.shape[-1], exact.number.low
     launch_rows(weigh_priors, mu.size, *totals, *numbers, shape[1], float(shrinkage.first), priors)
-    return priors, pieces[-1]
+    return priors, pieces[n], pieces[n + 1 :]
 
 
 def spread_over(number: Limbs, shape: tuple[int, ...]) -> "Array":
@@ -224,7 +230,7 @@ def encode_categories(
     first, shrinkage = n_classes - n_outputs, rule.blend.shrinkage
     values = empty((n_lines, n_views, n_outputs), dtype if np.dtype(dtype) in NAN_WORDS else np.float64)
     unseen = empty((n_lines, n_views), np.bool_)
-    priors, counters = priors_of(population, shrinkage)
+    priors, counters, _ = priors_of(population, shrinkage)
     doubts = room_for_doubts(values.size, 0, shrinkage.kind, counters)
     to = destination_of(values.reshape(n_lines, -1), unseen.reshape(-1))
     flat, given = to_device(accumulators).reshape(-1), (CellRule(shape, first, rule), views, priors)

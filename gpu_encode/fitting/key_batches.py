@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.fused_rules import LESS_ONE_ROW, FoldedRows, PopulationMoments
-from cpu_fallback.types import CARRY_AFTER, Array, KeyColumns, KeyEncodings
+from cpu_fallback.types import CARRY_AFTER, Array, KeyColumns, KeyEncodings, Rows
 from gpu_encode.fitting import columns as limits
 from gpu_encode.fitting.columns import FEWEST_ON, MOST_COLUMNS, most_numbers
 from gpu_encode.fitting.inputs import RowCategories
@@ -184,11 +184,20 @@ class AllRows(NamedTuple):
 def see_all_rows(task: EncodingTask, plan: Plan, ops: Ops) -> AllRows:
     """Sum all rows as if they had one category, for each view, and for new rows."""
     rows, n_classes, spec, n_folds = task.rows, task.n_classes, task.spec, n_folds_of(plan)
-    # The codes of this one category are freed before keys are encoded.
-    one_category = rows.with_codes(ops.zeros(len(rows), np.int32))
     folds = plan.folds if isinstance(plan, FoldPlan) else None
-    sums, backend = CategorySums.measure(ops, one_category, (1, n_folds, n_classes), spec, folds).few_on_host(ops)
-    del one_category
+    if device_of(ops) == "cuda" and rows.classes is not None:
+        # Classes without weights are categories here: a GPU need not write codes of one category.
+        by_class = CategorySums.measure(ops, Rows(rows.classes), (n_classes, n_folds, 1), spec, folds)
+        sums, backend = by_class.few_on_host(ops)
+        of_classes = sums.accumulators
+        accumulators = np.zeros_like(of_classes, shape=(3, n_folds, n_classes, of_classes.shape[-1]))
+        accumulators[0] = of_classes[:-2, :, 0].transpose(1, 0, 2)
+        sums = replace(sums, accumulators=accumulators)
+    else:
+        # The codes of this one category are freed before keys are encoded.
+        one_category = rows.with_codes(ops.zeros(len(rows), np.int32))
+        sums, backend = CategorySums.measure(ops, one_category, (1, n_folds, n_classes), spec, folds).few_on_host(ops)
+        del one_category
     rows = rows.with_codes(np.zeros(0, np.int32))
     if isinstance(plan, FoldPlan):
         seen = SeenSums(sums, plan.visibility, task.rule, backend)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_encode.fitting.columns import FEWEST_TOGETHER, MOST_NUMBERS, Selection, locate
+from gpu_encode.fitting.columns import FEWEST_TOGETHER, MOST_NUMBERS, Selection, locate, most_numbers
 from gpu_encode.fitting.fit import select_columns, specify_sums
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.parameters import Parameters
@@ -44,9 +44,11 @@ VALUE_AT_WORK, MEMBERS_AT_WORK = 256, 64
 IN_ONE_PASS, IN_ARRAYS, OF_ALL = 32, 160, 560
 # Bytes of a digit of sums, and of a row whose value is counted for a median or another order statistic.
 DIGIT, OCCURRENCE = 8, 96
-# The most bytes of the tables of a thread that encodes keys together: each number of a table has a sum and an encoding
-# of 8 bytes, and one byte that tells whether any row has the sum.
-TOGETHER = (8 + 8 + 1) * MOST_NUMBERS
+# Where keys are encoded together, a thread holds the tables of one key, or of several with so many sums in all.
+GROUP = 1 << 18
+# Bytes of a sum in these tables: the sum, its copies in pieces and for new rows, and whether any row has it; of an
+# encoding, in the table and before it is rounded; and of the number of a cell, twice.
+SUM_TOGETHER, ENCODING_TOGETHER, CELL_TOGETHER = 25, 16, 16
 # Rows or categories, and classes, that a plan may be asked for.
 MOST_ROWS, MOST_CLASSES = 1 << 62, 1 << 20
 # Numbers that need as many digits as those of most targets.
@@ -100,8 +102,8 @@ class MemoryPlan:
         Bytes of the codes of all encoded columns, for all rows.
     row_bytes : int
         Bytes of other arrays that grow with the rows while a key is encoded: folds, ranks, the target as numbers.
-    n_threads : int
-        Number of keys that may be encoded at the same time.
+    together_bytes : int
+        Bytes of the tables of all threads that encode keys together.
     keys : list of KeySize
     """
 
@@ -110,7 +112,7 @@ class MemoryPlan:
     free_bytes: int
     code_bytes: int
     row_bytes: int
-    n_threads: int
+    together_bytes: int
     keys: Sequence[KeySize]
 
     @property
@@ -131,9 +133,7 @@ class MemoryPlan:
     @property
     def work_bytes(self) -> int:
         """Bytes that are free again at the end of the call."""
-        largest = max(key.work_bytes for key in self.keys)
-        together = self.n_threads * min(largest, TOGETHER) if len(self.keys) >= FEWEST_TOGETHER else 0
-        return LEAST + self.row_bytes + max(largest, together)
+        return LEAST + self.row_bytes + max(self.together_bytes, *(key.work_bytes for key in self.keys))
 
     @property
     def peak_bytes(self) -> int:
@@ -247,7 +247,12 @@ def plan_memory(parameters: Parameters, given: Asked) -> MemoryPlan:
     keys = [call.size_of(*of_key) for of_key in zip(selection.entries, schemes, rules, strict=True)]
     row_bytes = max(call.row_bytes(*of_key) for of_key in zip(schemes, rules, strict=True)) * n_rows
     code_bytes = CODES * len(selection.needed) * n_rows
-    return MemoryPlan(n_rows, device, free, code_bytes, row_bytes, 1 if device == "cuda" else n_threads(), keys)
+    together_bytes = 0
+    if device == "cpu" and len(keys) >= FEWEST_TOGETHER:
+        tables = [call.together(*of_key) for of_key in zip(selection.entries, schemes, rules, strict=True)]
+        # No more tables than those of all keys are in memory, however many threads there are.
+        together_bytes = min(n_threads() * max(of_thread for of_thread, _ in tables), sum(own for _, own in tables))
+    return MemoryPlan(n_rows, device, free, code_bytes, row_bytes, together_bytes, keys)
 
 
 def check_names(categories: Mapping[Any, int] | None, selection: Selection, frame: Frame | Pieces) -> None:
@@ -386,6 +391,22 @@ class Call(NamedTuple):
         return KeySize(
             entry.name, categories, categories * folds * sum(classes), kept * categories, work, width * self.n_rows
         )
+
+    def together(self, entry: KeySpec, scheme: Scheme, rule: EncodingRule) -> tuple[int, int]:
+        """Give upper bounds of the tables of a thread that encodes keys like this together, and of this key's tables.
+
+        These tables have all cells of a key, with rows or without.
+        """
+        folds, of_thread, own = self.n_folds(scheme), 0, 0
+        for column, spec, outputs in zip(self.summed, self.specs, self.n_outputs(rule), strict=True):
+            n_classes = column.target.n_classes
+            n_sums = folds * n_classes * spec.layout.width
+            n_encodings = outputs * (n_classes if isinstance(scheme, LeaveOneOut) else folds)
+            most = min(most_numbers(self.n_rows) // n_sums, MOST_NUMBERS // max(n_encodings, 1))
+            cells = min(prod(self.sizes[name] for name in entry.columns), most)
+            of_cell = SUM_TOGETHER * n_sums + ENCODING_TOGETHER * n_encodings + CELL_TOGETHER
+            of_thread, own = max(of_thread, max(cells, GROUP // n_sums) * of_cell), max(own, cells * of_cell)
+        return of_thread, own
 
     def row_bytes(self, scheme: Scheme, rule: EncodingRule) -> int:
         """Give the bytes of a row in addition to its codes and encodings, while a key of a scheme is encoded."""

@@ -21,16 +21,21 @@ def read_field(document: Any, name: str, *types: Any) -> Any:
     if not isinstance(document, dict) or name not in document:
         raise ValueError(f"the field {name!r} is missing")
     value = document[name]
-    if not any(value is None if kind is None else type(value) is kind for kind in types):
-        raise ValueError(f"the field {name!r} holds {str(value)[:40]!r}")
+    check_type(value, name, types)
     return value
+
+
+def check_type(value: Any, name: str, types: tuple[Any, ...]) -> None:
+    """Raise ValueError if the value of a field has none of the types; None among these stands for null."""
+    if (None if value is None else type(value)) not in types:
+        raise ValueError(f"the field {name!r} holds {str(value)[:40]!r}")
 
 
 def read_list(document: Any, name: str, *types: Any) -> list[Any]:
     """Give a field that is a list whose values are of one of the types."""
     values: list[Any] = read_field(document, name, list)
     for value in values:
-        read_field({name: value}, name, *types)
+        check_type(value, name, types)
     return values
 
 

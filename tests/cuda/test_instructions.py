@@ -141,7 +141,7 @@ OF_KEYS: dict[str, dict[str, int]] = {
     "wide": {
         "measure_range.cu, unsigned": 5,
         "mark_columns.cu": 108,
-        "count_rows.cu, unsigned, HashedFolds, 2": 23,
+        "count_rows.cu, unsigned, HashedFolds, 1": 24,
         "narrow_columns.cu": 42,
         "number_rows.cu, unsigned char": 87,
         "count_keys.cu": 248,

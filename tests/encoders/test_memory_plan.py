@@ -9,6 +9,8 @@ import pytest
 from sklearn.model_selection import KFold as TheirKFold
 from sklearn.model_selection import LeaveOneGroupOut, ShuffleSplit
 
+from cpu_fallback.compiled import key_sums
+from cpu_fallback.compiled.threads import set_threads
 from cpu_fallback.memory_pool import pool
 from gpu_encode import (
     CatBoostEncoder,
@@ -27,6 +29,7 @@ from gpu_encode import (
     TimeFolds,
     interactions,
 )
+from gpu_encode.fitting import memory_plan
 from gpu_encode.fitting.memory_plan import LEAST
 from gpu_encode.seam.ops import use_backend
 from tests.cuda.test_peak_memory import DOCUMENT, SCHEMES
@@ -139,6 +142,34 @@ def test_nor_do_weights(weight, n_keys):
     gc.collect()
     assert measured(encoder, X, y, sample_weight=weights) <= plan.peak_bytes
     assert plan.peak_bytes >= encoder.plan(X, y).peak_bytes
+
+
+SPARSE = {
+    "folds": (5, "binary", 100),
+    "leave-one-out, ten classes": (LeaveOneOut(), "ten", 60),
+    "real": (5, "real", 40),
+}
+
+
+@pytest.mark.parametrize("n_threads", [2, 16])
+@pytest.mark.parametrize("case", SPARSE)
+def test_nor_do_sparse_keys_on_many_threads(case, n_threads):
+    """Tables of keys that are encoded together have all cells, of which few have a row."""
+    cv, kind, n_values = SPARSE[case]
+    keys = interactions([f"c{i}" for i in range(8)], order=2)[8:]
+    encoder, X, y = TargetEncoder(columns=keys, cv=cv, smooth=10.0), table(1000, n_values, 8), target(kind, 1000)
+    set_threads(n_threads)
+    try:
+        encoder.fit_transform(X, y)
+        plan, taken = encoder.plan(X, y), measured(encoder, X, y)
+    finally:
+        set_threads(None)
+    assert taken <= plan.peak_bytes
+    assert plan.peak_bytes - LEAST <= 10 * taken
+
+
+def test_groups_of_keys_are_those_of_the_kernels():
+    assert memory_plan.GROUP == key_sums.GROUP
 
 
 def test_nor_do_hundreds_of_keys():

@@ -9,6 +9,19 @@ enum { COLUMN_NUMBERS = 9 };
 #define COLUMNS ARRAY(const Word, plan), Long n_columns, Long n_rows
 #define OWN_COLUMN Column::at(plan + blockIdx.x % n_columns * COLUMN_NUMBERS, n_columns, n_rows)
 
+// Whether a distance is below a size; sizes are below 2^32.
+template <typename Key> __device__ inline bool is_inside(Key distance, Word size) {
+    return sizeof(Key) == 8 ? distance < size : unsigned(distance) < unsigned(size);
+}
+
+template <typename Narrow> __device__ inline void write_as(unsigned char *to, const unsigned (&from)[4]) {
+    Narrow narrow[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+        narrow[k] = static_cast<Narrow>(from[k]);
+    write_four(reinterpret_cast<Narrow *>(to), true, narrow);
+}
+
 // Numbers of `bytes` bytes, each `step` bytes after the one before; what `base`, `size`, `table`, `out`, `out_bytes` and
 // `last` are, each kernel says.
 struct Column {
@@ -67,6 +80,35 @@ struct Column {
         else
             work(Word(0));
     }
+
+    // Write four neighbouring numbers in as many bytes each as the column says; there is room for whole vectors.
+    __device__ void write(unsigned char *held, Long row, const unsigned (&four)[4]) const {
+        unsigned char *to = held + out + row * out_bytes;
+        if (out_bytes == 1)
+            write_as<unsigned char>(to, four);
+        else if (out_bytes == 2)
+            write_as<unsigned short>(to, four);
+        else
+            write_as<unsigned>(to, four);
+    }
+
+    // Write code(inside, distance) for every row: whether its number is one of the `size` from `base` on, and how far
+    // it is from `base`.
+    template <typename Code> __device__ void write_codes(unsigned char *held, Code code) const {
+        by_width([&](auto zero) {
+            typedef decltype(zero) Key;
+            Key lowest = Key(base);
+            each_four<Key>([&](Long row, const Key(&four)[4]) {
+                unsigned codes[4];
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    Key distance = Key(four[k] - lowest);
+                    codes[k] = code(is_inside(distance, size), unsigned(distance));
+                }
+                write(held, row, codes);
+            });
+        });
+    }
 };
 
 // Write the smallest and the largest number that each block reads; the bits of `base` are flipped for the comparison.
@@ -91,30 +133,6 @@ extern "C" __global__ void __launch_bounds__(1024) measure_columns(COLUMNS, ARRA
         ends[2 * blockIdx.x] = lowest, ends[2 * blockIdx.x + 1] = highest;
 }
 
-// Whether a distance is below a size; sizes are below 2^32.
-template <typename Key> __device__ inline bool is_inside(Key distance, Word size) {
-    return sizeof(Key) == 8 ? distance < size : unsigned(distance) < unsigned(size);
-}
-
-template <typename Narrow> __device__ inline void write_as(unsigned char *to, const unsigned (&from)[4]) {
-    Narrow narrow[4];
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-        narrow[k] = static_cast<Narrow>(from[k]);
-    write_four(reinterpret_cast<Narrow *>(to), true, narrow);
-}
-
-// Write four neighbouring numbers in as many bytes each as the column says; there is room for whole vectors.
-__device__ inline void write_narrow(const Column &column, unsigned char *held, Long row, const unsigned (&numbers)[4]) {
-    unsigned char *to = held + column.out + row * column.out_bytes;
-    if (column.out_bytes == 1)
-        write_as<unsigned char>(to, numbers);
-    else if (column.out_bytes == 2)
-        write_as<unsigned short>(to, numbers);
-    else
-        write_as<unsigned>(to, numbers);
-}
-
 // Write how far numbers are from `base`, and mark which of the `size` distances occur, from `table` on; one more mark is
 // for all numbers outside of the range.  A block marks bits in shared memory if there are so many: in global memory, a
 // warp's reads of scattered bytes would be served line by line.
@@ -127,25 +145,16 @@ extern "C" __global__ void __launch_bounds__(1024)
     for (unsigned word = threadIdx.x; 32 * word < in_shared; word += blockDim.x)
         table[word] = 0;
     __syncthreads();
-    column.by_width([&](auto zero) {
-        typedef decltype(zero) Key;
-        Key first = Key(column.base);
-        column.each_four<Key>([&](Long row, const Key(&numbers)[4]) {
-            unsigned found[4];
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                Key distance = Key(numbers[k] - first);
-                unsigned offset = found[k] = is_inside(distance, column.size) ? unsigned(distance) : outside;
-                // Several threads may mark the same number: all of them write a one.  Most find it marked already.
-                if (in_shared) {
-                    unsigned bit = 1u << offset % 32;
-                    if (!(table[offset / 32] & bit))
-                        atomicOr(table + offset / 32, bit);
-                } else if (!marks[offset])
-                    marks[offset] = 1;
-            }
-            write_narrow(column, distances, row, found);
-        });
+    column.write_codes(distances, [&](bool inside, unsigned distance) {
+        unsigned offset = inside ? distance : outside;
+        // Several threads may mark the same number: all of them write a one.  Most find it marked already.
+        if (in_shared) {
+            unsigned bit = 1u << offset % 32;
+            if (!(table[offset / 32] & bit))
+                atomicOr(table + offset / 32, bit);
+        } else if (!marks[offset])
+            marks[offset] = 1;
+        return offset;
     });
     __syncthreads();
     for (unsigned offset = threadIdx.x; offset < in_shared; offset += blockDim.x)
@@ -158,18 +167,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 extern "C" __global__ void __launch_bounds__(1024) narrow_columns(COLUMNS, ARRAY(unsigned char, codes)) {
     Column column = OWN_COLUMN;
     const int *ranks = reinterpret_cast<const int *>(column.table);
-    column.by_width([&](auto zero) {
-        typedef decltype(zero) Key;
-        Key first = Key(column.base);
-        column.each_four<Key>([&](Long row, const Key(&numbers)[4]) {
-            unsigned found[4];
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                Key offset = Key(numbers[k] - first);
-                bool inside = is_inside(offset, column.size);
-                found[k] = !inside ? column.last : ranks ? unsigned(ranks[offset] - 1) : unsigned(offset);
-            }
-            write_narrow(column, codes, row, found);
-        });
+    column.write_codes(codes, [&](bool inside, unsigned distance) {
+        return !inside ? column.last : ranks ? unsigned(ranks[distance] - 1) : distance;
     });
 }

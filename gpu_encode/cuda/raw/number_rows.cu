@@ -2,9 +2,13 @@
 
 #include "rows.cuh"
 
-// Write the fold of each row, and fold * n_classes + class.
+// Write the fold of each row, and fold * n_classes + class.  Counts, which another kernel makes, begin at 0.
 extern "C" __global__ void __launch_bounds__(1024)
-    number_rows(ARRAY(const int, classes), FOLDS, Long n_classes, ARRAY(NARROW, by_fold), ARRAY(NARROW, within)) {
+    number_rows(ARRAY(const int, classes), FOLDS, Long n_classes, ARRAY(NARROW, by_fold), ARRAY(NARROW, within),
+                ARRAY(unsigned, counts)) {
+    Long at_once = Long(gridDim.x) * blockDim.x;
+    for (Long number = Long(blockIdx.x) * blockDim.x + threadIdx.x; number < counts_size; number += at_once)
+        counts[number] = 0;
     Folds source = GIVEN_FOLDS;
     Long step = 4 * Long(gridDim.x) * blockDim.x;
     for (Long row = 4 * (Long(blockIdx.x) * blockDim.x + threadIdx.x); row < classes_size; row += step) {

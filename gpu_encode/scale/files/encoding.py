@@ -109,7 +109,7 @@ def encode_dataset(
     missing_text : sequence of str, optional
         Texts that stand for a missing value, such as "?".
     text : sequence of str, optional
-        Columns of CSV files to read as text, whatever they look like.
+        Columns of CSV files to read as text, whatever they look like; also columns that folders name (``zip=501``).
     memory_limit : int or str, optional
         Most bytes of memory that this process may take, such as "2GiB", Python and its libraries included.  Default:
         what the process holds now, and a quarter of the free memory.

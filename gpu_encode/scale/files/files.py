@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, ClassVar
@@ -33,7 +34,10 @@ TABLES = ("DataFrame", "Table", "ndarray")
 # The scheme of a URL; schemes of fsspec that wrap another scheme may stand before it: simplecache::s3://.
 URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
+# A whole number that has no other spelling: 501, and not 00501.
+WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+# Units of time, the finest last.
+UNITS = ("s", "ms", "us", "ns")
 # The folder of a Delta table has this folder in it.
 DELTA_LOG = "_delta_log"
 
@@ -380,14 +384,19 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
             known, other = fields[name], schema.field(name)
             kind = common_type(known.type, other.type)
             if kind is None:
-                raise ValueError(
-                    f"column {name!r} is {known.type!s} in {origin[name].path!r}, but {other.type!s} in "
-                    f"{file.path!r}. All files of a source must have the same types: write one of them anew."
-                )
-            if pa.types.is_null(known.type) and not pa.types.is_null(kind):
+                raise differing_types(name, (known.type, origin[name].path), (other.type, file.path))
+            if not kind.equals(known.type):
                 origin[name] = file
             fields[name] = known.with_type(kind).with_nullable(known.nullable or other.nullable)
     return join_notes(pa.schema(list(fields.values()), metadata=schemas[0].metadata), schemas)
+
+
+def differing_types(column: str, one: tuple[Any, str], other: tuple[Any, str], reason: str = "") -> ValueError:
+    """Error for a column of types that have no common type, or of values that would change; each with its file."""
+    return ValueError(
+        f"column {column!r} is {one[0]!s} in {one[1]!r}, but {other[0]!s} in {other[1]!r}{reason}. All files of a "
+        "source must have the same types: write one of them anew."
+    )
 
 
 def _column_in_one_file(column: str, having: str, lacking: str) -> ValueError:
@@ -415,8 +424,8 @@ def common_type(one: Any, other: Any) -> Any:
     --------
     >>> common_type(pa.dictionary(pa.int32(), pa.string()), pa.string())
     DataType(string)
-    >>> common_type(pa.int32(), pa.int64()) is None
-    True
+    >>> common_type(pa.int32(), pa.int64()), common_type(pa.int64(), pa.string())
+    (DataType(int64), None)
     """
     if one.equals(other) or pa.types.is_null(other):
         return one
@@ -425,16 +434,41 @@ def common_type(one: Any, other: Any) -> Any:
     if is_text(value_type(one)) and is_text(value_type(other)):
         small = all(pa.types.is_string(value_type(kind)) for kind in (one, other))
         return pa.string() if small else pa.large_string()
+    if all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (one, other)):
+        return common_number(one, other)
+    return finest_type(one, other)
+
+
+def common_number(one: Any, other: Any) -> Any:
+    """Give the type in which numbers of two types are read; a value that it does not hold is an error later."""
+    if pa.types.is_floating(one) != pa.types.is_floating(other):
+        return pa.float64()
+    if pa.types.is_signed_integer(one) != pa.types.is_signed_integer(other):
+        return pa.int64()
+    return max(one, other, key=attrgetter("bit_width"))
+
+
+def finest_type(one: Any, other: Any) -> Any:
+    """Give the one of two types of times, durations or decimals that holds the values of both; None for other types."""
+    of_times = pa.types.is_timestamp(one) and pa.types.is_timestamp(other) and one.tz == other.tz
+    of_days = pa.types.is_time(one) and pa.types.is_time(other)
+    if of_times or of_days or (pa.types.is_duration(one) and pa.types.is_duration(other)):
+        return max(one, other, key=lambda kind: UNITS.index(kind.unit))
+    if pa.types.is_decimal(one) and pa.types.is_decimal(other) and one.scale == other.scale:
+        return max(one, other, key=attrgetter("precision"))
     return None
 
 
-def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) -> dict[str, Any]:
+def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any], text: Collection[str]) -> dict[str, Any]:
     """Give the type of each column that folder names make: integer if all its values are whole numbers, else text.
+
+    A column is also text if it is in `text`, or if a value has a zero or a sign that its number would lose.
 
     Examples
     --------
-    >>> partition_types([SourceFile("a", "a", ".csv", {"day": "1"}), SourceFile("b", "b", ".csv", {"day": "x"})], {})
-    {'day': DataType(string)}
+    >>> files = [SourceFile("a", "a", ".csv", {"day": "1"}), SourceFile("b", "b", ".csv", {"day": "12"})]
+    >>> partition_types(files, {}, []), partition_types(files, {}, ["day"])
+    ({'day': DataType(int32)}, {'day': DataType(string)})
     """
     types = {}
     for name in files[0].partition:
@@ -442,8 +476,7 @@ def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) ->
             types[name] = declared[name]
             continue
         words = {file.partition[name] for file in files} - {None}
-        whole = bool(words) and all(WHOLE_NUMBER.fullmatch(str(word)) for word in words)
-        if not whole:
+        if not words or name in text or not all(WHOLE_NUMBER.fullmatch(str(word)) for word in words):
             types[name] = pa.string()
         else:
             types[name] = pa.int32() if all(-(1 << 31) <= int(str(word)) < 1 << 31 for word in words) else pa.int64()

@@ -94,6 +94,7 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     features = [name for name in rows.schema.names if name in fitted]
     others = [name for name in rows.schema.names if name not in fitted]
     require_columns(encoder, rows.schema.names)
+    rows = rows.with_numbers(fitted_numbers(encoder))
     plain, model = plain_output(encoder), encoder._model
     needed = {model.feature_names[position] for position in model.selection.needed}
 
@@ -147,6 +148,14 @@ class SavedEncodings:
         named = [pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)]
         return sorted({name for name, stored in named if pa.types.is_string(schema.field(stored).type)})
 
+    @property
+    def numbers(self) -> set[str]:
+        """Columns that were numbers in training."""
+        schema = self.no_lines.schema
+        named = {pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)}
+        kinds = {name: schema.field(stored).type for name, stored in named}
+        return {name for name, kind in kinds.items() if pa.types.is_integer(kind) or pa.types.is_floating(kind)}
+
     def describe(self) -> dict[str, Any]:
         """Describe the folder, so that a later run notices if it is another one."""
         states = [path.stat() for path in [*self.files, *sorted((self._path / "joined").glob("*.parquet"))]]
@@ -157,6 +166,7 @@ class SavedEncodings:
 def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: Options) -> Summary:
     """Encode new rows with a folder of encodings, as `transform_dataset` does."""
     output = open_destination(rows, destination, options)
+    rows = rows.with_numbers(saved.numbers)
     joined, names = saved.joined, rows.schema.names
     others = joined.beside_new(names)
     kind, no_rows = pa.from_numpy_dtype(joined.dtype), rows.schema.empty_table()
@@ -225,6 +235,16 @@ def fitted_text(encoder: Any) -> list[str]:
     ]
 
 
+def fitted_numbers(encoder: Any) -> set[str]:
+    """List the columns that were numbers in training."""
+    model, numbers = encoder._model, set()
+    for key in model.keys:
+        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True):
+            if vocabulary.kind == "number":
+                numbers.add(model.feature_names[position])
+    return numbers
+
+
 def drift_dataset(
     source: FilePath | Sequence[FilePath] | Dataset | LazyFrame | ArrowStream,
     encoder: Encoder,
@@ -268,6 +288,7 @@ def drift_dataset(
     model, limit = encoder._counted(), memory.limit_of(memory_limit)
     rows = open_source(source, missing_text, fitted_text(encoder))
     require_columns(encoder, rows.schema.names)
+    rows = rows.with_numbers(fitted_numbers(encoder))
     read = [name for name in rows.schema.names if name in (model.feature_names or ())]
     counts = RowCounts()
     with rows.naming_rows():

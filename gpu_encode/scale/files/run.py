@@ -578,7 +578,9 @@ class Run:
 def count_missing(table: pa.Table, names: Collection[str]) -> Counter[str]:
     """Count the rows without a value, for each of some columns."""
     counts = Counter[str]()
-    for name in {*table.column_names} & {*names}:
+    for name in table.column_names:
+        if name not in names:
+            continue
         counts[name] = table[name].null_count
         if pa.types.is_floating(table[name].type):
             counts[name] = pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py() or 0

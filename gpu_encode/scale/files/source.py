@@ -1,7 +1,8 @@
 """All rows of a source as one sequence: its files, the chunks in which rows are read, and the roles of columns."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, repeat
 from operator import attrgetter
@@ -32,6 +33,8 @@ from gpu_encode.words.errors.values import RowError
 
 # Rows of the sample of a file from which the memory of a row is estimated.
 SAMPLE_ROWS = 1 << 12
+# Text that is a whole number, whatever zeros it begins with.
+INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 # Text that is a number.
 NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
@@ -174,6 +177,15 @@ class Source:
         ]
         return replace(source, kept=kept)
 
+    def with_numbers(self, names: Collection[str]) -> "Source":
+        """Read names of folders, such as month=01, as whole numbers in these columns, where all of them are numbers."""
+        schema = self.schema
+        for name in self.partition_names:
+            words = {file.partition[name] for file in self.files} - {None}
+            if name in names and is_text(schema.field(name).type) and all(map(INTEGER.fullmatch, map(str, words))):
+                schema = schema.set(schema.get_field_index(name), pa.field(name, pa.int64()))
+        return replace(self, schema=schema)
+
     def load(self, most: int = 1 << 62) -> "Source":
         """Hold all rows in memory, so that no later pass reads files; hold none if they have more than `most` bytes."""
         tables, n_bytes = [self.schema.empty_table()], 0
@@ -308,9 +320,23 @@ class Source:
                 _, labels = ranges_of(self.contents[number].schema)[one.name]
                 labels = labels[first_row : first_row + batch.num_rows]
                 column = pa.array(np.arange(labels.start, labels.stop, labels.step))
-            columns.append(column if column.type.equals(one.type) else column.cast(one.type))
+            if not column.type.equals(one.type):
+                try:
+                    column = column.cast(one.type)
+                except pa.ArrowInvalid as error:
+                    raise self._differing_types(number, one.name, error) from error
+            columns.append(column)
             fields.append(one)
         return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=self.schema.metadata))
+
+    def _differing_types(self, number: int, name: str, error: Exception) -> ValueError:
+        """Give the error for a file whose values the common type of a column does not hold."""
+        own = self.contents[number].schema.field(name).type
+        for other in self.contents:
+            if name in other.schema.names and not other.schema.field(name).type.equals(own):
+                break
+        pair = (own, self.files[number].path), (other.schema.field(name).type, other.file.path)
+        return files.differing_types(name, *pair, f", and no type holds the values of both ({error})")
 
 
 def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = ()) -> Source:
@@ -323,7 +349,7 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     missing_text : sequence of str
         Texts that mean a missing value.
     text : sequence of str
-        Columns of CSV files that are text, whatever they look like.
+        Columns of CSV files, and of names of folders, that are text, whatever they look like.
 
     Raises
     ------
@@ -341,7 +367,7 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     if any(map(learn_types_of_pandas, map(attrgetter("schema"), contents))):
         contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
     schema = files.unify_schemas(listing.files, [known.schema for known in contents])
-    types = files.partition_types(listing.files, listing.types)
+    types = files.partition_types(listing.files, listing.types, text)
     for name, kind in types.items():
         schema = schema.append(pa.field(name, kind))
     if missing_text:

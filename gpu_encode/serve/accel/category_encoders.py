@@ -221,6 +221,9 @@ def under_numbers(values: Series, sums: Table) -> tuple[Series, Table]:
     distinct, as_series = values.iloc[first], type(values)
     if values.dtype == "category":
         distinct = distinct.astype(distinct.dtype.categories.dtype)
+    if (kind := distinct.map(sums["sum"]).dtype) != np.float64:
+        # pandas' nullable text, for example: encodings are then double[pyarrow], and missing ones NA.
+        raise NotServedError(f"values whose encodings have the type {kind}")
     positions = distinct.map(as_series(np.arange(len(sums)), sums.index)).to_numpy(np.float64)
     is_known = ~np.isnan(positions)
     if any(known != (value in sums.index) for known, value in zip(is_known, distinct, strict=True)):

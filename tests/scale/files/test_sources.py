@@ -13,6 +13,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
+from gpu_encode import TargetEncoder, encode_dataset, transform_dataset
 from gpu_encode.scale.files import files, formats
 from gpu_encode.scale.files.source import Size, open_source
 from tests.scale.files.encoded import read_rows
@@ -58,6 +59,46 @@ def test_folders_make_columns(tmp_path: Path) -> None:
     theirs = pyarrow.dataset.dataset(tmp_path / "in", partitioning="hive")
     assert read_rows(theirs).equals(expected)
     assert theirs.to_table().sort_by("row").equals(expected.sort_by("row"))
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "values"),
+    [
+        (["501", "-7"], [], [501, -7]),
+        (["0", "12"], [], [0, 12]),
+        (["00501", "501"], [], ["00501", "501"]),
+        (["01", "12"], [], ["01", "12"]),
+        (["+1", "2"], [], ["+1", "2"]),
+        (["-0", "2"], [], ["-0", "2"]),
+        (["501", "7"], ["zip"], ["501", "7"]),
+        (["501", "7"], ["other"], [501, 7]),
+        (["3000000000", "1"], [], [3000000000, 1]),
+        (["1" * 19, "1"], [], ["1" * 19, "1"]),
+        (["__HIVE_DEFAULT_PARTITION__", "007"], [], [None, "007"]),
+        (["__HIVE_DEFAULT_PARTITION__", "7"], [], [None, 7]),
+        (["\u0663", "1"], [], ["\u0663", "1"]),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_names_of_folders_are_numbers_only_where_no_text_is_lost(
+    tmp_path: Path, words: list[str], text: list[str], values: list[Any], suffix: str
+) -> None:
+    for number, word in enumerate(words):
+        write(tmp_path / "in" / f"a={number}" / f"zip={word}" / f"x{suffix}", pa.table({"row": [number]}))
+    assert read_rows(tmp_path / "in", text=text)["zip"].to_pylist() == values
+
+
+@pytest.mark.parametrize("tables", ["memory", "disk"])
+@pytest.mark.parametrize("trained", [["1", "2"], ["01", "02"]])
+def test_the_model_decides_how_new_folders_are_read(tmp_path: Path, trained: list[str], tables: Any) -> None:
+    for word, sold in zip(trained, [[0, 0], [1, 1]], strict=True):
+        write(tmp_path / "in" / f"month={word}" / "x.parquet", pa.table({"sold": sold}))
+    encoder, model = TargetEncoder(columns=["month"], cv=2, smooth=0.0), tmp_path / "model"
+    encode_dataset(tmp_path / "in", tmp_path / "out.parquet", encoder, target="sold", tables=tables, model=model)
+    for number, word in enumerate(trained if trained[0] == "01" else ["01", "002"]):
+        write(tmp_path / f"new{number}" / f"month={word}" / "x.parquet", pa.table({"other": [1]}))
+        transform_dataset(tmp_path / f"new{number}", tmp_path / f"new{number}.parquet", model)
+        assert read_rows(tmp_path / f"new{number}.parquet")["month"].to_pylist() == [float(number)]
 
 
 def test_a_dataset_may_declare_the_types_of_its_folders(tmp_path: Path) -> None:
@@ -129,6 +170,74 @@ def test_only_columns_that_are_wanted_are_read(tmp_path: Path) -> None:
     assert dataset.read_bytes(["row"]) < dataset.read_bytes(["row", "text"]) / 3
     [chunk] = dataset.chunks(["row"], Size(10000))
     assert 8 * 5000 <= chunk.n_bytes < 9 * 5000
+
+
+@pytest.mark.parametrize(
+    ("kinds", "common"),
+    [
+        ((pa.int32(), pa.int64()), pa.int64()),
+        ((pa.int64(), pa.int8(), pa.int16()), pa.int64()),
+        ((pa.int8(), pa.uint8()), pa.int64()),
+        ((pa.uint64(), pa.int8()), pa.int64()),
+        ((pa.uint64(), pa.uint8()), pa.uint64()),
+        ((pa.int64(), pa.float64()), pa.float64()),
+        ((pa.null(), pa.uint8(), pa.float32()), pa.float64()),
+        ((pa.float32(), pa.float64()), pa.float64()),
+        ((pa.timestamp("us"), pa.timestamp("ns")), pa.timestamp("ns")),
+        ((pa.timestamp("ns", "UTC"), pa.timestamp("s", "UTC"), pa.null()), pa.timestamp("ns", "UTC")),
+        ((pa.duration("ms"), pa.duration("s")), pa.duration("ms")),
+        ((pa.time32("s"), pa.time64("us")), pa.time64("us")),
+        ((pa.decimal128(9, 2), pa.decimal128(12, 2)), pa.decimal128(12, 2)),
+        ((pa.timestamp("us"), pa.timestamp("us", "UTC")), None),
+        ((pa.int64(), pa.string()), None),
+        ((pa.int64(), pa.bool_()), None),
+        ((pa.int64(), pa.timestamp("us")), None),
+        ((pa.decimal128(9, 2), pa.decimal128(9, 3)), None),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_files_may_differ_in_the_width_of_a_type(
+    tmp_path: Path, kinds: tuple[Any, ...], common: Any, suffix: str
+) -> None:
+    for order in (kinds, kinds[::-1]):
+        paths, parts = [], []
+        for number, kind in enumerate(order):
+            values = [None, None] if pa.types.is_null(kind) else pa.array([1, None]).cast(pa.int8())
+            if not pa.types.is_null(kind):
+                whole = pa.types.is_temporal(kind) or pa.types.is_duration(kind)
+                width = pa.int32() if pa.types.is_time32(kind) else pa.int64()
+                values = values.cast(width).cast(kind) if whole else values.cast(kind)
+            table = pa.table({"value": pa.array(values, kind) if isinstance(values, list) else values})
+            paths.append(write(tmp_path / f"{number}-{order is kinds}{suffix}", table))
+            parts.append(table["value"])
+        if common is None:
+            with pytest.raises(ValueError, match=r"column 'value' is .* but .*must have the same types: write one of"):
+                open_source(paths)
+            continue
+        column = read_rows(paths)["value"]
+        assert column.type == common
+        assert column.equals(pa.chunked_array([part.cast(common) for part in parts]))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pa.array([2**53 + 1]), pa.array([0.5])),
+        (pa.array([2**63], pa.uint64()), pa.array([-1])),
+        (pa.array([10**15]).cast(pa.timestamp("ms")), pa.array([1]).cast(pa.timestamp("ns"))),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_common_type_that_would_change_a_value_is_an_error(
+    tmp_path: Path, one: pa.Array, other: pa.Array, turned: bool
+) -> None:
+    pair = [other, one] if turned else [one, other]
+    paths = [write(tmp_path / f"{number}.parquet", pa.table({"v": part})) for number, part in enumerate(pair)]
+    names = (
+        rf"column 'v' is {one.type} in .*{int(turned)}.parquet', but {other.type} in .*{1 - turned}.parquet', and no"
+    )
+    with pytest.raises(ValueError, match=names.replace("[", r"\[")):
+        read_rows(paths)
 
 
 def test_files_may_differ_in_how_they_hold_text(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ def draw(values, dtype=object):
 COLUMNS = {
     "text": draw(["b", "a", "", "ü"], "str"),
     "text with missing": draw(["b", "a", None, "c"], "str"),
+    "nullable text": draw(["b", "a", None, "c"], "string"),
     "objects": draw(["b", "a", "z"]),
     "None": draw(["b", "a", None]),
     "NaN": draw(["b", "a", np.nan]),
