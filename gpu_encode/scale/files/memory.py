@@ -265,18 +265,19 @@ class KeyBytes:
         n_categories = key.n_categories
         held = [sums.accumulators.nbytes + bytes_of(sums.distribution) for sums in per_target] + [pairs]
         tables, work = [0.0], [0.0]
+        n_pairs = counts = 0
         for sums, rule in zip(per_target, rules, strict=True):
             cells = n_categories * views * max(sums.accumulators.shape[2] - sums.spec.first_output, 1)
             tables.append(TABLE * cells)
             fused = rule.describe_fused() is not None and sums.distribution is None and not key.levels
+            if sums.distribution is not None:
+                n_pairs, counts = max(n_pairs, len(sums.distribution.value)), counts + bytes_of(sums.distribution)
             # Kernels that are not compiled yet do not serve.
             fused = fused and ops.host(sums.accumulators.size).fused is not None
             work.append((IN_ONE_PASS if fused else IN_ARRAYS) * cells + IN_ARRAYS * cells / views)
         words = sum(vocabulary.values.array.nbytes for vocabulary in key.vocabularies)
         # Combinations take 4 bytes a column for the numbers of values; the rest of a joint key takes twice as much.
         words += 0 if key.tuples is None else 3 * 4 * len(key.vocabularies) * n_categories
-        n_pairs = max((len(sums.distribution.value) for sums in per_target if sums.distribution is not None), default=0)
-        counts = sum(bytes_of(sums.distribution) for sums in per_target)
         sizes = sum(held), max(held), sum(tables), max(work)
         return cls(key.entry.name, n_categories, words, *sizes, n_pairs, counts)
 
