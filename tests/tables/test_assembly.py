@@ -62,6 +62,22 @@ def test_tables_of_every_library(data, passed):
         assert result.schema.metadata == {b"owner": b"me"}
 
 
+@pytest.mark.parametrize("passed", [[], [0, 2], [0, 1, 2, 3]])
+@pytest.mark.parametrize("names", [[], NAMES])
+@pytest.mark.parametrize("label", [None, "what", ("a", 1)])
+def test_attributes_and_the_name_of_the_columns(passed, names, label):
+    table = KEPT.copy()
+    table.columns = table.columns.rename(label)
+    table.attrs = {"unit": "kg"}
+    frame = read(table)
+    made = frame.assemble(names, columns_of(ENCODED)[: len(names)], passed)
+    assert made.attrs == {"unit": "kg"}
+    assert made.columns.name == label
+    assert table.columns.name == label
+    made.attrs["unit"] = "g"
+    assert table.attrs == {"unit": "kg"}
+
+
 def test_pandas_objects_stay_the_same_objects():
     marker = object()
     frame = pd.DataFrame({"a": [1, 2], "b": [marker, None]})

@@ -52,7 +52,8 @@ def to_polars(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None 
     -----
     Values are compared as in `transform`: 2.0 equals 2, dates of different units are equal if they are the same
     instant, categoricals equal their text, null and NaN are missing.  A column of another kind than at fit is an error
-    of polars: no "text column x".  An infinite number, which `transform` refuses, is unknown.
+    of polars: no "text column x". A column without any value, of type Null, fits
+    every kind.  An infinite number, which `transform` refuses, is unknown.
 
     Examples
     --------
@@ -245,10 +246,11 @@ class Column:
         else:
             raise messages.not_exact(f"Values of type {dtype}", name, "polars")
         # A column of another type is an error of polars: no "text column x".  Names are not read as patterns.
-        found = (cs.by_name(name) & allowed).name.prefix(f"{kind} column ")
-        given = pl.struct(found, pl.lit(None).alias("other")).struct.field(f"{kind} column {name}")
         self.values = self.as_typed(self.values)
         wanted = self.values.dtype
+        empty = (cs.by_name(name) & (cs.by_dtype(pl.Null) - allowed)).cast(wanted)
+        found = [each.name.prefix(f"{kind} column ") for each in (cs.by_name(name) & allowed, empty)]
+        given = pl.struct(*found, pl.lit(None).alias("other")).struct.field(f"{kind} column {name}")
         self.missing, self.typed = given.is_null(), given.cast(wanted, strict=False)
         if wanted.is_numeric():
             self.missing = given.cast(pl.Float64).fill_nan(None).is_null()

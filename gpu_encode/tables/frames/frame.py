@@ -539,10 +539,14 @@ def _pandas(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
         encoded = pd.DataFrame(matrix, index=index, columns=names, copy=False)
     else:
         encoded = pd.DataFrame(dict(zip(names, map(_for_pandas, arrays), strict=True)), index=index, copy=False)
-    if not passed:
-        return encoded
-    rest = _called(frame, passed) if frame.kind == "pandas" else _select(frame, passed, "pandas").to_pandas()
-    return pd.concat([encoded, rest], axis=1) if names else rest
+    if passed:
+        rest = _called(frame, passed) if frame.kind == "pandas" else _select(frame, passed, "pandas").to_pandas()
+        encoded = pd.concat([encoded, rest], axis=1) if names else rest
+    if frame.kind == "pandas":
+        if frame.native.columns.nlevels == 1 and frame.native.columns.name is not None:
+            encoded.columns = encoded.columns.rename(frame.native.columns.name)
+        encoded.attrs = frame.native.attrs
+    return encoded
 
 
 def _for_pandas(array: Any) -> Any:

@@ -128,6 +128,23 @@ def test_columns_of_another_kind_are_an_error(fitted, given):
         rows.lazy().select(to_polars(encoder)).collect()
 
 
+@pytest.mark.parametrize("name", ["text", "number", "flag", "day", "time", "zone", "bytes"])
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_column_without_any_value(name, joint):
+    day, time = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 7)
+    values = {"text": "x", "number": 1.5, "flag": True, "day": day, "time": time, "bytes": b"x"}
+    X = pl.DataFrame({column: [value, None, value, None] for column, value in values.items()})
+    X = X.with_columns(zone=pl.col("time").dt.replace_time_zone("UTC"), other=pl.Series(["a", "b", "b", "a"]))
+    encoder = ge.TargetEncoder(columns=[(name, "other") if joint else name]).fit(X, [0, 1, 1, 0])
+    new = X.with_columns(pl.lit(None).alias(name))
+    assert new.schema[name] == pl.Null
+    column = encoder.get_feature_names_out()[0]
+    for rows in (new, new.head(0)):
+        ours = encoder.transform(rows)[column].to_list()
+        assert rows.select(to_polars(encoder))[column].to_list() == ours
+        assert rows.lazy().select(to_polars(encoder)).collect()[column].to_list() == ours
+
+
 @pytest.mark.parametrize("name", ["*", "^a.*$", "", "^$", "text column x"])
 def test_names_are_no_patterns(name):
     rows = pl.DataFrame({name: ["a", "b", "a"], "ab": ["a", "c", None], "a": [1, 2, 3]})
