@@ -283,7 +283,14 @@ class Encoding:
     @cached_property
     def grid(self) -> Size:
         """The grid of the chunks that have all columns."""
-        return self._run.size(self._columns, self._n_keys, self._n_keys)
+        run, names, n_keys = self._run, self._columns, self._n_keys
+        size = run.size(names, n_keys, n_keys)
+        if not self._parameters.reads_classes or self._parameters.target_type in ("binary", "continuous"):
+            return size
+        # All passes take these chunks, so the columns of the output must be known before the first one.
+        n_classes = most_classes(self._plan(size).targets)
+        run.check_classes(names, n_keys, n_classes)
+        return run.size(names, n_keys, n_keys * max(n_classes, 1))
 
     def plan_work(self) -> dict[str, Any]:
         """Say how many rows a piece of work has; a run that continues this one later uses the same numbers."""
@@ -322,11 +329,7 @@ class Encoding:
         """Profile, measure and encode all rows chunk by chunk."""
         run = self._run
         run.keep_rows(self.grid)
-        encoder = copy.copy(self._encoder)
-        if self._chosen is not None:
-            # The encoder may choose columns by type, but in a chunk a column that is not read has no type.
-            encoder.columns = self._chosen
-        encoding_plan = plan(encoder, self._profile())
+        encoding_plan = self._plan(self._pass_size(self._beside_keys()))
         run.check_classes(self._columns, self._n_keys, most_classes(encoding_plan.targets))
         if self._run.options.tables == "disk":
             self._encode_on_disk(encoding_plan, None)
@@ -414,15 +417,17 @@ class Encoding:
         """Columns that are read in addition to those of the categories."""
         return [*self._roles.aside, *map(self._roles.features.__getitem__, self._selected.training_only)]
 
-    def _profile(self) -> Profile:
-        """Count the rows, and the values of y and of the scheme's columns."""
-        columns = self._beside_keys()
+    def _plan(self, size: Size) -> EncodingPlan:
+        """Plan the encoding from the number of rows, and the values of y and of the scheme's columns."""
+        encoder = copy.copy(self._encoder)
+        if self._chosen is not None:
+            # The encoder may choose columns by type, but in a chunk a column that is not read has no type.
+            encoder.columns = self._chosen
 
         def profile_chunk(chunk: Chunk) -> Profile:
             return profile_rows(self._parameters, self._roles.part(chunk))
 
-        size = self._pass_size(columns)
-        return sum(self._run.each("profiling", columns, size, profile_chunk), Profile())
+        return plan(encoder, sum(self._run.each("profiling", self._beside_keys(), size, profile_chunk), Profile()))
 
     def _measure(self, encoding_plan: EncodingPlan) -> PartialSums:
         """Sum the rows; continue where an interrupted run stopped."""

@@ -350,7 +350,8 @@ class Run:
         self.bytes_spilled = 0
         self.missing: Counter[str] = Counter()
         self.work: dict[str, Any] = {}
-        self._begun = self._keeps_rows = False
+        self._begun, self._kept_bytes = False, 0
+        self._all_rows: memory.PassBytes | None = None
 
     @classmethod
     @contextlib.contextmanager
@@ -425,12 +426,12 @@ class Run:
         """Let the first pass keep all rows in memory if they fit into one chunk with all columns."""
         n_rows = self.source.n_rows
         needed = n_rows * self.bytes_of_row(self.source.schema.names)
-        self._keeps_rows = n_rows <= size.rows and needed <= size.n_bytes
+        self._kept_bytes = size.n_bytes if n_rows <= size.rows and needed <= size.n_bytes else 0
 
     def keep_all_rows(self, n_keys: int) -> None:
         """Let the first pass keep all rows in memory; refuse them if they do not fit."""
-        memory.check_room_for_all(self.options.limit, self.bytes_of_pass(self.source.schema.names, n_keys, n_keys))
-        self._keeps_rows = True
+        self._all_rows = self.bytes_of_pass(self.source.schema.names, n_keys, n_keys)
+        self._kept_bytes = memory.check_room_for_all(self.options.limit, self._all_rows)
 
     @contextlib.contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -446,7 +447,7 @@ class Run:
     def reading(self, stage: str, columns: Sequence[str], size: Size, start: int = 0) -> Iterator[Iterator[Chunk]]:
         """Give the chunks of one pass; one chunk is read ahead."""
         self.progress.stage(stage, self.source.n_rows, start)
-        n_bytes = self.source.read_bytes(self.source.schema.names if self._keeps_rows else columns)
+        n_bytes = self.source.read_bytes(self.source.schema.names if self._kept_bytes else columns)
         with Background("gpu-encode reading") as thread:
             yield self._release_each(read_ahead(thread, self._chunks(thread, columns, size, start)))
         self.seconds["reading"] += thread.seconds
@@ -454,8 +455,15 @@ class Run:
         self.bytes_read += n_bytes
 
     def _chunks(self, thread: Background, columns: Sequence[str], size: Size, start: int) -> Iterator[Chunk]:
-        if self._keeps_rows and self.source.loaded is None:
-            self.source = self.source.load()
+        if self._kept_bytes and self.source.loaded is None:
+            # The bytes of a row were estimated, and later rows may be longer.
+            self.source = self.source.load(self._kept_bytes)
+            if self.source.loaded is None:
+                memory.release()
+                if self._all_rows is not None:
+                    row_bytes = self.source.count_bytes() / self.source.n_rows
+                    memory.check_room_for_all(self.options.limit, self._all_rows._replace(row_bytes=row_bytes))
+                self._kept_bytes = 0
         yield from self.source.chunks(columns, size, start, lambda: thread.stopped)
 
     def each(self, stage: str, columns: Sequence[str], size: Size, function: Callable[[Chunk], Item]) -> Iterator[Item]:

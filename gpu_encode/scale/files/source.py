@@ -274,10 +274,19 @@ class Source:
                 schema = schema.set(schema.get_field_index(name), pa.field(name, pa.int64()))
         return replace(self, schema=schema)
 
-    def load(self) -> "Source":
-        """Hold all rows in memory, so that no later pass reads files."""
-        tables = list(self._tables(self.schema.names, 1 << 18, 0))
-        return replace(self, loaded=pa.concat_tables([self.schema.empty_table(), *tables]))
+    def load(self, most: int = 1 << 62) -> "Source":
+        """Hold all rows in memory, so that no later pass reads files; hold none if they have more than `most` bytes."""
+        tables, n_bytes = [self.schema.empty_table()], 0
+        for table in self._tables(self.schema.names, 1 << 18, 0):
+            n_bytes += table.nbytes
+            if n_bytes > most:
+                return self
+            tables.append(table)
+        return replace(self, loaded=pa.concat_tables(tables))
+
+    def count_bytes(self) -> int:
+        """Read all rows, and count their bytes."""
+        return sum(table.nbytes for table in self._tables(self.schema.names, SAMPLE_ROWS, 0))
 
     def row_bytes(self) -> dict[str, float]:
         """Estimate the bytes of a row in each column, from the first rows of a few files and what the files tell."""

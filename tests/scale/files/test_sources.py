@@ -264,6 +264,16 @@ def test_missing_text(tmp_path: Path, suffix: str) -> None:
     assert read_rows(path, missing_text=["?", "-"])["city"].to_pylist() == ["Bonn", None, None]
 
 
+def test_rows_that_are_longer_than_expected_are_not_held(tmp_path: Path) -> None:
+    # A dictionary of few long texts takes a few bytes a row in the file.
+    notes = ["a"] * 6000 + ["b" * 5000, "c" * 5000] * 1000
+    source = open_source(write(tmp_path / "rows.parquet", pa.table({"city": range(8000), "note": notes})))
+    assert source.n_rows * sum(source.row_bytes().values()) < 1 << 20
+    assert 10_000_000 < source.count_bytes() < 11_000_000
+    assert source.load(9_000_000).loaded is None
+    assert source.load(11_000_000).loaded["note"].to_pylist() == notes
+
+
 def test_rows_that_are_left_out(tmp_path: Path) -> None:
     for number, prices in enumerate([[1.0, None, 3.0], [None], [float("nan"), 6.0]]):
         table = pa.table({"row": [10 * number + place for place in range(len(prices))], "price": pa.array(prices)})
