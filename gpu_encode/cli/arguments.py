@@ -54,10 +54,17 @@ TABLES: Option = (
     "--tables", ["auto", "memory", "disk"],
     "where categories are kept: on disk if they do not fit in memory (auto); MODEL is then a folder",
 )  # fmt: skip
-MISSING_TEXT: Option = (
-    "--missing-text", "TEXT", ("text that stands for a missing value, such as '?'; may be given several times. "
-    "In CSV, unquoted empty cells, NA, N/A, NaN and NULL are always missing"), LIST,
-)  # fmt: skip
+TEXT_FILES: list[Option] = [
+    ("--text", "A,B", "columns of CSV files, or of folders, to read as text: keeps the zeros of 02138, and NA", LIST),
+    ("--missing-text", "TEXT", ("text that stands for a missing value in any file, such as '?'; may be given several "
+     "times"), LIST),
+    ("--missing-words", "WORD", ("words that stand for a missing value in a CSV file, in place of those of pandas (NA, "
+     "N/A, NaN, null, None, ...); may be given several times; an empty cell is always missing"),
+     {"action": "append", "default": None}),
+    ("--delimiter", "SIGN", "between the cells of a CSV file, such as ';' (a comma; in .tsv a tab)"),
+    ("--quote", "SIGN", "around the cells of a CSV file; '' for none (a double quote)"),
+    ("--encoding", "NAME", "of a CSV file: latin-1, utf-16, ... (utf-8, or what a byte-order mark says)"),
+]  # fmt: skip
 JSON: Option = ("--json", None, "for programs")
 
 # Options that are not given stay None: the encoders have the defaults, and refuse options of other encoders.
@@ -97,12 +104,11 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--interactions", "A,B,C", "encode these columns and all their joint keys"),
         ("--interaction-order", "N", "most columns in one of those keys (2)", WHOLE_NUMBER),
         ("--weight", "COL", "column of row weights"),
-        ("--text", "A,B", "columns of CSV files, or of folders, to read as text: keeps the zeros of 02138", LIST),
-        MISSING_TEXT,
         ("--missing-target", "HOW", ("error; or keep: rows without a target are encoded, and categories known, but "
          "nothing is learned from them (error)"), PARAMETER),
         ("--drop-missing-target", None, "leave out rows without a target"),
     ],
+    "how text files are read": TEXT_FILES,
     "learning: which rows a training row may learn from, and how sums become a number": [
         ("--cv", "SCHEME", ("a number of folds; kfold, holdout, loo, ordered, greedy (which leaks); the column of your "
          "own fold numbers; or 'GroupKFold(3, groups=\"region\")', 'TimeFolds(time=\"day\", half_life=\"7d\")' (5; "
@@ -140,7 +146,8 @@ Any parameter takes an expression in the words of Python: numbers, text in quote
 schemes, smoothings and hierarchies that gpu_encode makes public.
 """
 TRANSFORM: dict[str, list[Option]] = {
-    "": [*FILES, ("--model", "MODEL", "an encoder saved by fit-transform", {"required": True}), MISSING_TEXT],
+    "": [*FILES, ("--model", "MODEL", "an encoder saved by fit-transform", {"required": True})],
+    "how text files are read": TEXT_FILES,
     "more than memory": MEMORY,
 }
 INSPECT: dict[str, list[Option]] = {
@@ -207,10 +214,10 @@ DRIFT: dict[str, list[Option]] = {
     "": [
         ("model", "MODEL", "an encoder saved by fit-transform"),
         FILES[0],
-        MISSING_TEXT,
         MEMORY[0],
         JSON,
-    ]
+    ],
+    "how text files are read": TEXT_FILES,
 }
 DEMO: dict[str, list[Option]] = {
     "": [("--rows", "N", "rows to make (20000)", {"type": natural_number, "default": 20_000})]

@@ -12,6 +12,7 @@ from gpu_encode.cli.expressions import CALLED, SHORT_NAMES, read
 from gpu_encode.cli.messages import close_match, refuse
 from gpu_encode.scale.files.formats import is_text, value_type
 from gpu_encode.scale.files.pandas_note import index_of
+from gpu_encode.scale.files.text import TextRules
 
 Key = str | tuple[str, ...]
 DROP_RULES = ("first", "if_binary")
@@ -196,7 +197,20 @@ def key_name(key: Key) -> str:
     return key if isinstance(key, str) else "_x_".join(key)
 
 
-def text_columns(options: argparse.Namespace, parameters: dict[str, Any]) -> list[str]:
-    """Return the columns of a CSV file that must not be read as numbers."""
+def text_rules(options: argparse.Namespace, parameters: dict[str, Any]) -> TextRules:
+    """Return the rules by which text files are read; columns of which a hierarchy takes parts are text."""
     cut = [name for name, levels in parameters.get("hierarchy", {}).items() if isinstance(levels, Prefixes | Parts)]
-    return [*split_names(options.text), *cut]
+    return TextRules(**{**reading_options(options), "text": [*split_names(options.text), *cut]})
+
+
+def reading_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that say how text files are read, under the names of Python's parameters."""
+    sign = {"\\t": "\t", "tab": "\t"}.get(options.delimiter, options.delimiter)
+    return {
+        "missing_text": options.missing_text,
+        "missing_words": options.missing_words,
+        "text": split_names(options.text),
+        "delimiter": sign,
+        "quote": options.quote,
+        "encoding": options.encoding,
+    }

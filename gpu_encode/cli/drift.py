@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gpu_encode
+from gpu_encode.cli.columns import reading_options
 from gpu_encode.cli.fit_transform import source_of
 from gpu_encode.cli.transform import load
 from gpu_encode.words.terminal import printable
@@ -20,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     rows = gpu_encode.drift_dataset(
         source_of(options),
         load(Path(options.model)),
-        missing_text=options.missing_text,
+        **reading_options(options),
         memory_limit=options.memory_limit,
     )
     if options.json:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import gpu_encode
-from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
+from gpu_encode.cli.columns import Roles, key_name, roles, text_rules
 from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_parameters
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.scale.files import memory
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     reads_target = check_parameters(options, encoder_of(options, parameters))
     if options.target is not None and not reads_target:
         say(f"--encoder {options.encoder} learns from no target here: {options.target} only passes through")
-    rows = open_source(source_of(options), options.missing_text, text_columns(options, parameters))
+    rows = open_source(source_of(options), text_rules(options, parameters))
     plan = roles(rows.schema, options, parameters)
     if plan.chosen:
         say(f"encoding {', '.join(map(key_name, plan.keys))}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode.cli.columns import find_column, roles, text_columns
+from gpu_encode.cli.columns import find_column, roles, text_rules
 from gpu_encode.cli.encoders import check_parameters, encoder_parameters
 from gpu_encode.cli.fit_transform import encoder_of, source_of
 from gpu_encode.cli.messages import refuse, say
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     groups = options.groups
     parameters = encoder_parameters(options)
     check_parameters(options, encoder_of(options, parameters))
-    rows = open_source(source_of(options), options.missing_text, text_columns(options, parameters))
+    rows = open_source(source_of(options), text_rules(options, parameters))
     if path is not None:
         refuse_overlap(rows, path.resolve(), options.html)
     plan = roles(rows.schema, options, parameters)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_encode.cli.columns import roles, text_columns
+from gpu_encode.cli.columns import roles, text_rules
 from gpu_encode.cli.encoders import check_parameters, encoder_parameters
 from gpu_encode.cli.fit_transform import encoder_of, source_of
 from gpu_encode.cli.messages import refuse
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     if not hasattr(blank, "plan"):
         refuse(f"--encoder {options.encoder} has no plan: it learns several columns together, or keeps no sums")
     reads_target = check_parameters(options, blank)
-    rows = open_source(source_of(options), options.missing_text, text_columns(options, parameters))
+    rows = open_source(source_of(options), text_rules(options, parameters))
     plan = roles(rows.schema, options, parameters)
     encoder = encoder_of(options, parameters, plan)
     targets = plan.targets if reads_target else []

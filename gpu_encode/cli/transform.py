@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import gpu_encode
+from gpu_encode.cli.columns import reading_options
 from gpu_encode.cli.fit_transform import nothing_to_do, refuse_model_as_rows, source_of
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.scale.files.new_rows import is_table
@@ -21,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
         source_of(options),
         options.output,
         load(Path(options.model)),
-        missing_text=options.missing_text,
+        **reading_options(options),
         memory_limit=options.memory_limit,
         overwrite=bool(options.overwrite),
         resume=options.resume,

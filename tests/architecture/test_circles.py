@@ -14,6 +14,7 @@ REASONS = {
     (
         "gpu_encode.scale.files.files",
         "gpu_encode.scale.files.formats",
+        "gpu_encode.scale.files.text",
     ): "a format is known by a file, a file read by it",
     ("gpu_encode.study.leaks.page", "gpu_encode.study.leaks.report"): "a report writes itself as a page",
     (

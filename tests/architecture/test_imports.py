@@ -110,7 +110,7 @@ def test_the_backend_is_reached_through_the_seam_alone():
         # Free memory is returned to the system if there is a memory limit.
         "gpu_encode.scale.files.memory": {"cpu_fallback.memory_pool"},
         # All numbers in environment variables are read in the same way.
-        "gpu_encode.scale.files.formats": {"cpu_fallback.settings"},
+        "gpu_encode.scale.files.text": {"cpu_fallback.settings"},
     }
     for module in OURS:
         # The GPU backend uses scalar functions of the compiled backend as they are.

@@ -419,9 +419,10 @@ def test_what_csv_holds_and_what_it_cannot(run: Run, refused: Refused) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_csv_knows_a_missing_value_from_the_same_words_in_quotes(run: Run) -> None:
-    Path("rows.csv").write_text('country,price,key\n"NA",1.5,a\nNA,NA,a\n"",,b\n,2,b\nNone,3,b\n')
+def test_csv_knows_missing_values_and_text_that_passes_through_keeps_its_words(run: Run) -> None:
+    Path("rows.csv").write_text('country,price,key\n"NA",1.5,a\nNA,,NA\n"","",b\n,2,None\nNone,3,b\n')
     run("fit-transform rows.csv codes.parquet --encoder count --columns key")
     output = read_rows("codes.parquet")
-    assert output["country"].to_pylist() == ["NA", None, "", None, "None"]
+    assert output["key"].to_pylist() == [1, 2, 2, 2, 2]
+    assert output["country"].to_pylist() == ["NA", "NA", "", None, "None"]
     assert output["price"].to_pylist() == [1.5, None, None, 2.0, 3.0]

@@ -14,6 +14,7 @@ from pyarrow.dataset import Dataset
 
 from cpu_fallback.cached import cached_property
 from gpu_encode.encoders.base import LIBRARY_OF_X, Encoder, check_encoder
+from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.tasks import most_classes
 from gpu_encode.scale import messages
@@ -41,6 +42,7 @@ from gpu_encode.scale.files.staging import (
     read_sums,
     write_sums,
 )
+from gpu_encode.scale.files.text import TextRules
 from gpu_encode.scale.files.writing import FEWEST_ROWS
 from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
@@ -68,7 +70,11 @@ def encode_dataset(
     keep_target: bool = True,
     drop_missing_target: bool = False,
     missing_text: Sequence[str] = (),
+    missing_words: Sequence[str] | None = None,
     text: Sequence[str] = (),
+    delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
     memory_limit: int | str | None = None,
     tables: Literal["auto", "memory", "disk"] = "auto",
     model: FilePath | None = None,
@@ -107,9 +113,16 @@ def encode_dataset(
     drop_missing_target : bool, default=False
         Leave out rows without a target.
     missing_text : sequence of str, optional
-        Texts that stand for a missing value, such as "?".
+        Texts that stand for a missing value in files of any format, such as "?".
+    missing_words : sequence of str, optional
+        Words that stand for a missing value in CSV files, in place of those of `pandas.read_csv` ("NA", "null",
+        "None", ...).  An empty cell, in quotes or not, is always a missing value.
     text : sequence of str, optional
         Columns of CSV files to read as text, whatever they look like; also columns that folders name (``zip=501``).
+        "NA" is text there, too.
+    delimiter, quote, encoding : str, optional
+        How CSV files are written, if not with commas (in .tsv tabs), double quotes ("" for none) and in UTF-8, or what
+        the byte-order mark says.
     memory_limit : int or str, optional
         Most bytes of memory that this process may take, such as "2GiB", Python and its libraries included.  Default:
         what the process holds now, and a quarter of the free memory.
@@ -192,7 +205,8 @@ def encode_dataset(
     limit, replaces = memory.limit_of(memory_limit), overwrite or bool(ended)
     options = Options(limit, compression, replaces, resume, progress, None, tables, path)
     choices = Choices(target, weight, groups, keep_target, drop_missing_target)
-    return run_encoding(open_source(source, missing_text, text), destination, encoder, choices, options)
+    rules = TextRules(missing_text, missing_words, text, delimiter, quote, encoding)
+    return run_encoding(open_source(source, rules), destination, encoder, choices, options)
 
 
 class Choices(NamedTuple):
@@ -212,13 +226,18 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
     repeatable = check_repeatable(parameters, options.resume)
     output = open_destination(rows, destination, options)
     roles = find_roles(rows.schema, choices.target, choices.weight, choices.groups, parameters)
-    passed = roles.selected(parameters, rows.schema).passed
-    output.check_types(pa.schema([*map(rows.schema.field, map(roles.features.__getitem__, passed))]))
+    selected = roles.selected(parameters, rows.schema)
+    passed = [*map(roles.features.__getitem__, selected.passed)]
+    output.check_types(pa.schema([*map(rows.schema.field, passed)]))
+    if rows.contents[0].rules is not None:
+        keys = {roles.features[column] for entry in selected.entries for column in entry.members}
+        written = [*passed, *(roles.beside if choices.keep_target else ())]
+        rows = rows.copying(written, roles.measured(selected), keys, output.suffix)
     with Run.start(rows, output, options, repeatable) as run:
         refuse_stray_text(run.source, asked_kinds(parameters, roles.targets))
         if choices.drop_missing_target:
             run.source = run.source.without_incomplete(roles.targets)
-        encoding = Encoding(run, encoder, roles, choices.keep_target)
+        encoding = Encoding(run, encoder, roles, selected, choices.keep_target)
         run.begin(choices._asdict() | describe_parameters(encoder), encoding.plan_work)
         encoding.encode()
         if encoding.model is not None and not encoding.on_disk:
@@ -244,17 +263,18 @@ class Encoding:
     run : Run
     encoder : Encoder
     roles : Roles
+    selected : Selection
     keep_target : bool
     """
 
-    def __init__(self, run: Run, encoder: Any, roles: Roles, keep_target: bool) -> None:
+    def __init__(self, run: Run, encoder: Any, roles: Roles, selected: Selection, keep_target: bool) -> None:
         self._run, self._encoder, self._roles = run, encoder, roles
         # Columns that are written after the encodings.
         self._beside = roles.beside if keep_target else [*roles.index]
         self._parameters, self.on_disk = encoder._parameters(), False
         # The model is written beside the output, and appears together with it.
         self.model = None if run.options.model is None else run.staging.model_path(run.options.model)
-        self._selected = roles.selected(self._parameters, run.source.schema)
+        self._selected, self._columns = selected, run.source.schema.names
         self._n_keys = len(self._selected.entries)
         self._needed = {*map(roles.features.__getitem__, self._selected.needed)}
         self._chosen = roles.chosen(encoder, self._selected)
@@ -263,7 +283,14 @@ class Encoding:
     @cached_property
     def grid(self) -> Size:
         """The grid of the chunks that have all columns."""
-        return self._run.size(self._roles.names, self._n_keys, self._n_keys)
+        run, names, n_keys = self._run, self._columns, self._n_keys
+        size = run.size(names, n_keys, n_keys)
+        if not self._parameters.reads_classes or self._parameters.target_type in ("binary", "continuous"):
+            return size
+        # All passes take these chunks, so the columns of the output must be known before the first one.
+        n_classes = most_classes(self._plan(size).targets)
+        run.check_classes(names, n_keys, n_classes)
+        return run.size(names, n_keys, n_keys * max(n_classes, 1))
 
     def plan_work(self) -> dict[str, Any]:
         """Say how many rows a piece of work has; a run that continues this one later uses the same numbers."""
@@ -283,7 +310,7 @@ class Encoding:
         run, roles = self._run, self._roles
         run.keep_all_rows(self._n_keys)
         size = Size(max(1, run.source.n_rows))
-        with run.reading("measuring", roles.names, size) as chunks:
+        with run.reading("measuring", self._columns, size) as chunks:
             chunk = next(chunks, Chunk(self._no_rows, 0, 0))
             part, plain = roles.part(chunk), plain_output(self._encoder)
             if self._chosen is not None:
@@ -300,14 +327,10 @@ class Encoding:
 
     def _encode_chunks(self) -> None:
         """Profile, measure and encode all rows chunk by chunk."""
-        run, roles = self._run, self._roles
+        run = self._run
         run.keep_rows(self.grid)
-        encoder = copy.copy(self._encoder)
-        if self._chosen is not None:
-            # The encoder may choose columns by type, but in a chunk a column that is not read has no type.
-            encoder.columns = self._chosen
-        encoding_plan = plan(encoder, self._profile())
-        run.check_classes(roles.names, self._n_keys, most_classes(encoding_plan.targets))
+        encoding_plan = self._plan(self._pass_size(self._beside_keys()))
+        run.check_classes(self._columns, self._n_keys, most_classes(encoding_plan.targets))
         if self._run.options.tables == "disk":
             self._encode_on_disk(encoding_plan, None)
             return
@@ -335,7 +358,7 @@ class Encoding:
         memory.release()
         tables = replace(tables, encoder=plain_output(tables.encoder))
         empty = self._add_aside(encode(tables, Part(self._no_rows.select(roles.features))), self._no_rows)
-        size = self._pass_size(roles.names, empty.num_columns)
+        size = self._pass_size(self._columns, empty.num_columns)
         placing: Placing = lambda _: None  # noqa: E731
         if encoding_plan.order is not None:
             tables, placing = Orders(run, tables, roles, roles.measured(self._selected), size).placing()
@@ -365,7 +388,7 @@ class Encoding:
                 "fitted. To encode new rows later, give a path as model= (--model).",
                 UserWarning,
             )
-        size = self._pass_size(roles.names, len(shared.model.encoded_names(roles.features)))
+        size = self._pass_size(self._columns, len(shared.model.encoded_names(roles.features)))
         room = run.room(encoding_plan, measured, self._n_keys)
         counted = None if refused is None else refused.n_categories
         files = TrainingFiles(run, shared, room, measured, counted, size.rows)
@@ -394,15 +417,17 @@ class Encoding:
         """Columns that are read in addition to those of the categories."""
         return [*self._roles.aside, *map(self._roles.features.__getitem__, self._selected.training_only)]
 
-    def _profile(self) -> Profile:
-        """Count the rows, and the values of y and of the scheme's columns."""
-        columns = self._beside_keys()
+    def _plan(self, size: Size) -> EncodingPlan:
+        """Plan the encoding from the number of rows, and the values of y and of the scheme's columns."""
+        encoder = copy.copy(self._encoder)
+        if self._chosen is not None:
+            # The encoder may choose columns by type, but in a chunk a column that is not read has no type.
+            encoder.columns = self._chosen
 
         def profile_chunk(chunk: Chunk) -> Profile:
             return profile_rows(self._parameters, self._roles.part(chunk))
 
-        size = self._pass_size(columns)
-        return sum(self._run.each("profiling", columns, size, profile_chunk), Profile())
+        return plan(encoder, sum(self._run.each("profiling", self._beside_keys(), size, profile_chunk), Profile()))
 
     def _measure(self, encoding_plan: EncodingPlan) -> PartialSums:
         """Sum the rows; continue where an interrupted run stopped."""

@@ -4,7 +4,6 @@ A new format is a class that is listed in `FORMATS`.  The columns of a CSV file 
 file would give; these types are found block by block.
 """
 
-import codecs
 import contextlib
 from bisect import bisect_right
 from collections import Counter
@@ -16,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet
 
 from cpu_fallback.cached import cached_property
-from cpu_fallback.settings import number_from_environment
 from gpu_encode.scale import messages
+from gpu_encode.scale.files import text
+from gpu_encode.scale.files.text import TextRules, delimiter
 
 if TYPE_CHECKING:
     from gpu_encode.scale.files.files import SourceFile
@@ -32,21 +31,10 @@ PARQUET_BUFFER, PARQUET_BUFFERS = 1 << 20, 64 << 20
 BATCH_BYTES, DECODED_ROWS = 8 << 20, 1 << 11
 # Bytes of one column of Parquet that exist while it is read: compressed bytes, pages and a dictionary.
 COLUMN_BUFFERS = 4 << 20
-# Bytes of text that are read at a time, since Arrow holds some forty blocks; if a row is longer, up to so many.
-FIRST_BLOCK, SETTING = 1 << 20, "GPU_ENCODE_CSV_BLOCK"
-BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
+# Blocks of text that exist while one is read: its bytes, cells and values, and what Arrow keeps of earlier ones.
 BLOCKS_HELD = 64
-# A CSV file of at most this number of bytes is read at once to find its types.
-SMALL = 1 << 26
 # Advice for a column of a type that text or Parquet cannot hold.
 OTHERWISE_ARROW = "write Arrow (.arrow), or leave it out"
-# An empty cell is a missing value, and so are the words that R, SQL and pandas write.  In quotes these words are text.
-MISSING_IN_CSV = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A"]
-# Types that Arrow tries on a column of a CSV file, one after the other, until one fits all its values.
-LADDER = (
-    pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"),
-    pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"), pa.float64(), pa.string(), pa.binary(),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,8 +51,12 @@ class Contents:
         Bytes of each column in the file.
     compression : str, optional
         How a Parquet file is compressed.
-    missing_text : sequence of str
-        Texts that mean a missing value in this CSV file, in addition to those that do so in every CSV file.
+    rules : TextRules, optional
+        How a text file is read.
+    copies : mapping of str to str
+        Columns of a text file whose cells are copied, and the names of the copies.
+    as_they_stand : bool
+        Whether these copies have the quotation marks of the file.
     largest_group : mapping of str to int
         Bytes of each column, uncompressed, in the row group of Parquet that has most of them.
     most_row_bytes : mapping of str to float
@@ -76,7 +68,9 @@ class Contents:
     group_rows: list[int]
     column_bytes: Mapping[str, int] = field(default_factory=dict)
     compression: str | None = None
-    missing_text: Sequence[str] = ()
+    rules: TextRules | None = None
+    copies: Mapping[str, str] = field(default_factory=dict)
+    as_they_stand: bool = False
     largest_group: Mapping[str, int] = field(default_factory=dict)
     most_row_bytes: Mapping[str, float] = field(default_factory=dict)
 
@@ -122,9 +116,7 @@ class Format:
         """Say what is wrong with a file that Arrow cannot read, and what to do."""
         return " ".join(str(error).split())
 
-    def read_contents(
-        self, files: "Sequence[SourceFile]", _missing_text: Sequence[str], _text: Sequence[str]
-    ) -> list[Contents]:
+    def read_contents(self, files: "Sequence[SourceFile]", _rules: TextRules) -> list[Contents]:
         """Read the heads or feet of files."""
         contents = []
         for file in files:
@@ -308,60 +300,64 @@ class Csv(Format):
     def explain(self, file: "SourceFile", error: Exception) -> str:
         """Say which line of the file is no row of text, and what to do."""
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):
-            line = find_bad_line(file)
+            encoding = "utf-8" if not isinstance(error, UnicodeDecodeError) else error.encoding
+            line = text.find_bad_line(file, encoding)
             return (
-                f"line {line} holds bytes that are not UTF-8. Convert the file: iconv -f LATIN1 -t UTF-8, or whatever "
-                "encoding it has."
+                f"line {line} holds bytes that are not {encoding.upper()}. Give the encoding of the file, such as "
+                "encoding='latin-1' (--encoding latin-1), or convert it: iconv -f LATIN1 -t UTF-8."
             )
         if "straddling object" in str(error):
             return (
-                f"a row is larger than the {BLOCK >> 20} MiB that are read at a time. Is a quotation mark not closed? "
-                f"If rows are that long, set the environment variable {SETTING} to a larger number of MiB."
+                f"a row is larger than the {text.BLOCK >> 20} MiB that are read at a time. Is a quotation mark not "
+                f"closed? If rows are that long, set the environment variable {text.SETTING} to a larger number of MiB."
             )
-        if "Expected" in str(error):
-            # If Arrow uses several threads, they do not know the number of the row.
-            found = error if "Row #" in str(error) else find_bad_row(file) or error
-            error = pa.ArrowInvalid(str(found).replace("Row #", "the header being row 1, row "))
         return super().explain(file, error)
 
-    def read_contents(
-        self, files: "Sequence[SourceFile]", missing_text: Sequence[str], text: Sequence[str]
-    ) -> list[Contents]:
+    def read_contents(self, files: "Sequence[SourceFile]", rules: TextRules) -> list[Contents]:
         """Read files once, to find the column types that they share, and the number of rows of each file."""
+        rules.check()
         scans = []
         for file in files:
             with explain_damage(file):
-                names, kinds_of_file, n_rows, most = scan(file, missing_text)
-                if any(pa.binary() in kinds_of_column for kinds_of_column in kinds_of_file):
+                found = text.scan(file, rules)
+                if any(pa.binary() in kinds for kinds in found.kinds):
                     raise pa.ArrowInvalid("invalid UTF8")
-            scans.append((names, kinds_of_file, n_rows, most))
+            scans.append(found)
         kinds: dict[str, set[Any]] = {}
-        for names, kinds_of_file, *_ in scans:
-            for name, kinds_of_blocks in zip(names, kinds_of_file, strict=True):
+        for found in scans:
+            for name, kinds_of_blocks in zip(found.names, found.kinds, strict=True):
                 kinds.setdefault(name, set()).update(kinds_of_blocks)
         types = {}
         for name, kinds_of_blocks in kinds.items():
-            having = [file for file, (names, *_) in zip(files, scans, strict=True) if name in names]
-            types[name] = pa.string() if name in text else join_types(having, name, kinds_of_blocks, missing_text)
+            having = [file for file, found in zip(files, scans, strict=True) if name in found.names]
+
+            def fits(kind: Any, name: str = name, having: "list[SourceFile]" = having) -> bool:
+                return all(text.fits(file, name, kind, rules) for file in having)
+
+            is_word = name in rules.text or name in rules.known
+            kind = pa.string() if is_word else text.join_types(kinds_of_blocks, fits)
+            types[name] = pa.float64() if name in rules.floats and kind in text.WHOLE_NUMBERS else kind
         return [
             Contents(
                 file,
-                pa.schema([(name, types[name]) for name in names]),
-                [n_rows],
-                missing_text=missing_text,
-                most_row_bytes=dict(zip(names, most, strict=True)),
+                pa.schema([(name, types[name]) for name in found.names]),
+                [found.n_rows],
+                rules=rules,
+                most_row_bytes=dict(zip(found.names, found.most, strict=True)),
             )
-            for file, (names, _, n_rows, most) in zip(files, scans, strict=True)
+            for file, found in zip(files, scans, strict=True)
         ]
 
     def read_batches(self, contents: Contents, columns: list[str], _group: int, _batch_rows: int) -> Iterator[Any]:
         """Read a file block by block."""
-        types = {column.name: value_type(column.type) for column in contents.schema}
-        return typed_batches(contents.file, types, contents.missing_text, columns)
+        copies = {name: copy for name, copy in contents.copies.items() if copy in columns}
+        types = {name: value_type(contents.schema.field(name).type) for name in columns if name not in copies.values()}
+        assert contents.rules is not None
+        return text.read_columns(contents.file, contents.rules, types, copies, as_they_stand=contents.as_they_stand)
 
     def buffers(self, _contents: Sequence[Contents], _columns: Sequence[str]) -> int:
-        """Bytes of the blocks that Arrow holds."""
-        return BLOCKS_HELD * FIRST_BLOCK
+        """Bytes of the blocks that are read."""
+        return BLOCKS_HELD * text.FIRST_BLOCK
 
     def file_schema(self, schema: pa.Schema) -> pa.Schema:
         """Give the schema in types that text can hold."""
@@ -377,8 +373,7 @@ class Csv(Format):
 
     def open_writer(self, stream: Any, schema: pa.Schema, suffix: str, _compression: str | None) -> Any:
         """Give a writer of tables, as a context."""
-        layout = pyarrow.csv.WriteOptions(delimiter=delimiter(suffix))
-        return pyarrow.csv.CSVWriter(stream, schema, write_options=layout)
+        return text.TextWriter(stream, schema, delimiter(suffix))
 
 
 FORMATS: tuple[Format, ...] = (Parquet(), Arrow(), Csv())
@@ -471,167 +466,6 @@ def measure_batch(file: "SourceFile", number: int, schema: pa.Schema) -> dict[st
 def copy_rows(table: pa.Table) -> pa.Table:
     """Copy the rows of a table, so that the copy shares no memory with it."""
     return table.take(pa.array(np.arange(table.num_rows)))
-
-
-def delimiter(suffix: str) -> str:
-    """Return the character between the cells of a file with this suffix."""
-    return "\t" if suffix.startswith(".tsv") else ","
-
-
-def open_text(file: "SourceFile") -> Any:
-    """Open a CSV file to read its text."""
-    stream = file.open()
-    return pa.CompressedInputStream(stream, "gzip") if file.suffix.endswith(".gz") else stream
-
-
-def csv_parsing(suffix: str) -> Any:
-    """Return the options that say how lines are split into cells."""
-    return pyarrow.csv.ParseOptions(delimiter=delimiter(suffix), newlines_in_values=True)
-
-
-def csv_conversion(missing_text: Sequence[str], types: Mapping[str, Any], columns: Sequence[str] | None = None) -> Any:
-    """Return the options that say how cells become values.
-
-    Parameters
-    ----------
-    missing_text : sequence of str
-        Texts that mean a missing value, in addition to those that do so in every CSV file.
-    types : mapping of str to pyarrow.DataType
-        Types of the columns whose type is known; the types of all others are inferred.
-    columns : sequence of str, optional
-        Columns to read.
-    """
-    return pyarrow.csv.ConvertOptions(
-        null_values=[*MISSING_IN_CSV, *missing_text],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        column_types=dict(types),
-        include_columns=None if columns is None else list(columns),
-    )
-
-
-def scan(file: "SourceFile", missing_text: Sequence[str]) -> tuple[list[str], list[set[Any]], int, list[float]]:
-    """Read one file: the names of its columns, their types block by block, its number of rows, most bytes of a row."""
-    parsing = csv_parsing(file.suffix)
-    with open_text(file) as stream:
-        # A compressed file may hold any number of bytes.
-        text = stream.read(SMALL + 1) if file.state()[0] <= SMALL else None
-    if text is not None and len(text) <= SMALL:
-        conversion = csv_conversion(missing_text, {})
-        # Arrow's threads would hang at the end of the process if a row were larger than a block.
-        blocks = pyarrow.csv.ReadOptions(block_size=max(BLOCK, SMALL))
-        table = pyarrow.csv.read_csv(pa.BufferReader(text), blocks, parse_options=parsing, convert_options=conversion)
-        most = [column.nbytes / max(table.num_rows, 1) for column in table.columns]
-        return table.column_names, [{kind} for kind in table.schema.types], table.num_rows, most
-    with open_text(file) as stream:
-        names = list(pyarrow.csv.open_csv(stream, parse_options=parsing).schema.names)
-    kinds: list[set[Any]] = [set() for _ in names]
-    n_rows, most = 0, [0.0] * len(names)
-    for batch in typed_batches(file, dict.fromkeys(names, pa.binary()), missing_text):
-        n_rows += batch.num_rows
-        of_row = [column.nbytes / max(batch.num_rows, 1) for column in batch.columns]
-        most = list(map(max, most, of_row))
-        for kinds_of_column, kind in zip(kinds, infer_types(batch, missing_text), strict=True):
-            kinds_of_column.add(kind)
-    return names, kinds, n_rows, most
-
-
-def find_bad_line(file: "SourceFile") -> int:
-    """Give the number of the first line with bytes that are not UTF-8."""
-    decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
-    with open_text(file) as stream:
-        while block := stream.read(BLOCK):
-            try:
-                decoder.decode(block)
-            except UnicodeDecodeError as error:
-                return line + error.object[: error.start].count(b"\n")
-            line += block.count(b"\n")
-    return line
-
-
-def find_bad_row(file: "SourceFile") -> pa.ArrowInvalid | None:
-    """Give Arrow's error for a row with too few or too many cells; the error names the number of the row."""
-    everything = pyarrow.csv.ReadOptions(block_size=BLOCK, use_threads=False)
-    try:
-        with open_text(file) as stream:
-            for _ in pyarrow.csv.open_csv(stream, everything, parse_options=csv_parsing(file.suffix)):
-                pass
-    except pa.ArrowInvalid as error:
-        return error
-    return None
-
-
-def typed_batches(
-    file: "SourceFile", types: Mapping[str, Any], missing_text: Sequence[str], columns: Sequence[str] | None = None
-) -> Iterator[Any]:
-    """Read a CSV file block by block, in given types; if a row does not fit into a block, in larger blocks."""
-    n_read = 0
-    for block_bytes in sorted({min(FIRST_BLOCK, BLOCK), BLOCK}):
-        skip = n_read
-        try:
-            with open_text(file) as stream:
-                for batch in pyarrow.csv.open_csv(
-                    stream,
-                    read_options=pyarrow.csv.ReadOptions(block_size=block_bytes),
-                    parse_options=csv_parsing(file.suffix),
-                    convert_options=csv_conversion(missing_text, types, columns),
-                ):
-                    new = batch.slice(min(skip, batch.num_rows))
-                    skip, n_read = skip + new.num_rows - batch.num_rows, n_read + new.num_rows
-                    yield new
-            return
-        except pa.ArrowInvalid as error:
-            if block_bytes == BLOCK or "straddling object" not in str(error):
-                raise
-
-
-def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
-    """Find the types of the columns of one block, whose values were read as text.
-
-    The cells are written again and read by Arrow, which then chooses their types; so no rule of Arrow is repeated here.
-    """
-    kinds: list[Any] = [pa.binary()] * batch.num_columns
-    columns = {}
-    for number in range(batch.num_columns):
-        with contextlib.suppress(pa.ArrowInvalid):  # the text has bytes that are not UTF-8
-            columns[str(number)] = batch.column(number).cast(pa.string())
-    sink = pa.BufferOutputStream()
-    if columns:
-        # A value in quotes is never a missing value.
-        layout = pyarrow.csv.WriteOptions(quoting_style="all_valid")
-        pyarrow.csv.write_csv(pa.table(columns), sink, layout)
-        inferred = pyarrow.csv.read_csv(
-            pa.BufferReader(sink.getvalue()),
-            parse_options=csv_parsing(".csv"),
-            convert_options=csv_conversion(missing_text, {}),
-        )
-        for column in inferred.schema:
-            kinds[int(column.name)] = column.type
-    return kinds
-
-
-def join_types(files: "Sequence[SourceFile]", name: str, kinds: set[Any], missing_text: Sequence[str]) -> Any:
-    """Give the first type of the ladder that fits all blocks of a column, from the type of each block."""
-    steps = {LADDER.index(kind) for kind in kinds} - {0}
-    if len(steps) <= 1:
-        return LADDER[max(steps, default=0)]
-    kinds = {LADDER[step] for step in steps}
-    for kind in LADDER[max(steps) :]:
-        # Whole numbers can be read as floats, and all values as text.
-        known_to_fit = kind in (pa.string(), pa.binary()) or kinds == {pa.int64(), pa.float64()}
-        if known_to_fit or all(fits(file, name, kind, missing_text) for file in files):
-            break
-    return kind
-
-
-def fits(file: "SourceFile", name: str, kind: Any, missing_text: Sequence[str]) -> bool:
-    """Whether all values of a column can be read in this type."""
-    try:
-        for _ in typed_batches(file, {name: kind}, missing_text, [name]):
-            pass
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def is_text(kind: pa.DataType) -> bool:

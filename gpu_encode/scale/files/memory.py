@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, expm1
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -214,16 +214,18 @@ def group_rows(row_bytes: float) -> int:
     return whole_chunk(min(MOST_GROUP_ROWS, GROUP_BYTES / row_bytes))
 
 
-def check_room_for_all(limit: int, needed: PassBytes) -> None:
-    """Refuse rows that must all be in memory at once, if the limit leaves no room for them."""
+def check_room_for_all(limit: int, needed: PassBytes) -> int:
+    """Give the most bytes of rows that are all in memory at once; refuse them if the limit leaves no room for them."""
     release()
-    n_bytes = max(resident_bytes(), LOADED) + int((needed.n_rows or 0) * needed.at_work / 0.8)
+    held, n_rows = max(resident_bytes(), LOADED), needed.n_rows or 0
+    n_bytes = held + int(n_rows * needed.at_work / 0.8)
     if n_bytes > limit:
         raise ValueError(
             f"This scheme, or these borders, need all rows at once, and memory_limit is {limit / 2**20:,.0f} MiB. "
             f"Give at least {-(-n_bytes // 2**20):,} MiB; or folds, which take rows in chunks (of splits, a "
             'column of fold numbers, cv="fold"), or borders as a list.'
         )
+    return int(0.8 * (limit - held) - n_rows * needed._replace(row_bytes=0.0).at_work) // 3 + 1
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,9 @@ class KeyBytes:
         Bytes of the sums of all targets, and of the target with the largest sums.
     tables, work : float
         Bytes of the encodings, and of the memory that is needed while the encodings of one target are computed.
+    n_pairs, counts : int, default=0
+        Most pairs of a category and a value of a target that are counted, and the bytes of all counts, which are part
+        of the sums; they grow with the rows.
     """
 
     name: str
@@ -249,6 +254,8 @@ class KeyBytes:
     largest: float
     tables: float
     work: float
+    n_pairs: int = 0
+    counts: int = 0
 
     @classmethod
     def of(
@@ -258,30 +265,57 @@ class KeyBytes:
         n_categories = key.n_categories
         held = [sums.accumulators.nbytes + bytes_of(sums.distribution) for sums in per_target] + [pairs]
         tables, work = [0.0], [0.0]
+        n_pairs = counts = 0
         for sums, rule in zip(per_target, rules, strict=True):
             cells = n_categories * views * max(sums.accumulators.shape[2] - sums.spec.first_output, 1)
             tables.append(TABLE * cells)
             fused = rule.describe_fused() is not None and sums.distribution is None and not key.levels
+            if sums.distribution is not None:
+                n_pairs, counts = max(n_pairs, len(sums.distribution.value)), counts + bytes_of(sums.distribution)
             # Kernels that are not compiled yet do not serve.
             fused = fused and ops.host(sums.accumulators.size).fused is not None
             work.append((IN_ONE_PASS if fused else IN_ARRAYS) * cells + IN_ARRAYS * cells / views)
         words = sum(vocabulary.values.array.nbytes for vocabulary in key.vocabularies)
         # Combinations take 4 bytes a column for the numbers of values; the rest of a joint key takes twice as much.
         words += 0 if key.tuples is None else 3 * 4 * len(key.vocabularies) * n_categories
-        return cls(key.entry.name, n_categories, words, sum(held), max(held), sum(tables), max(work))
+        sizes = sum(held), max(held), sum(tables), max(work)
+        return cls(key.entry.name, n_categories, words, *sizes, n_pairs, counts)
 
-    def grown(self, n_categories: int) -> "KeyBytes":
-        """Give the bytes for this number of categories."""
+    @property
+    def sums_of_row(self) -> float:
+        """Bytes of the sums of a row with a new category and a new value."""
+        return (self.sums - self.counts) / (self.n_categories + 2) + self.counts / max(self.n_pairs, 1)
+
+    def grown(self, n_categories: int, seen: int, n_rows: int) -> "KeyBytes":
+        """Give the bytes for this number of categories, and for values of `n_rows` rows instead of `seen`."""
         factor = n_categories / max(self.n_categories, 1)
-        sizes = {name: getattr(self, name) * factor for name in ("words", "sums", "largest", "tables", "work")}
+        sizes = {name: getattr(self, name) * factor for name in ("words", "tables", "work")}
+        factor = max(factor, growth_of_pairs(self.n_pairs, seen, n_rows) if self.n_pairs else 1.0)
+        sizes |= {name: getattr(self, name) * factor for name in ("sums", "largest")}
         return replace(self, n_categories=n_categories, **sizes)
 
 
+def growth_of_pairs(n_pairs: int, seen: int, n_rows: int) -> float:
+    """Say how many times as many distinct pairs `n_rows` rows have as `seen` rows, if all pairs are equally likely.
+
+    Examples
+    --------
+    >>> growth_of_pairs(1000, 1000, 3000), round(growth_of_pairs(632, 1000, 100_000), 2)
+    (3.0, 1.58)
+    """
+    # With x rows for each of D pairs, D * (1 - exp(-x)) of them occur.
+    low, high = 1e-6, 1e6
+    for _ in range(60):
+        x = (low * high) ** 0.5
+        low, high = (x, high) if -expm1(-x) / x > n_pairs / seen else (low, x)
+    return round(expm1(-x * n_rows / seen) / expm1(-x), 5)
+
+
 def bytes_of(distribution: Any) -> int:
-    """Bytes of the counts of values and of two copies, since counts are sorted whenever they are added."""
+    """Bytes of the counts of values, and half as many more, since counts are sorted whenever they are added."""
     if distribution is None:
         return 0
-    return 3 * sum(int(getattr(distribution, name).nbytes) for name in ("values", "category", "value", "counts"))
+    return 3 * sum(int(getattr(distribution, name).nbytes) for name in ("values", "category", "value", "counts")) // 2
 
 
 class Room:
@@ -325,7 +359,7 @@ class Room:
         """Say how many rows may be summed at once, if each may bring new categories."""
         keys = self.keys(sums)
         if keys:
-            self._sums_of_row = sum(key.sums / (key.n_categories + 2) for key in keys)
+            self._sums_of_row = sum(key.sums_of_row for key in keys)
         free = self.limit - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
         return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
 
@@ -418,7 +452,8 @@ class Room:
             total = count.estimate()
             # Rows that were not read are assumed to bring new categories as often as the rows that were read last.
             new = (total - earlier) / max(seen - known, 1) * (self.plan.n_rows - seen)
-            grown.append(of_key.grown(max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))))
+            n_categories = max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))
+            grown.append(of_key.grown(n_categories, n_rows, self.plan.n_rows))
         return self.too_small(grown, exact=seen >= self.plan.n_rows)
 
     def enough(self, keys: list[KeyBytes]) -> int:

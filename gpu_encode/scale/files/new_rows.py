@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 from pyarrow.dataset import Dataset
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +25,7 @@ from gpu_encode.scale.files.look_up import Joined, distinct_rows
 from gpu_encode.scale.files.run import Options, Run, Summary, open_destination
 from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, with_columns
 from gpu_encode.scale.files.staging import describe_fitted, is_describable
+from gpu_encode.scale.files.text import WORDS_FOR_MISSING, TextRules
 from gpu_encode.seam import devices
 from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.words.progress import Teller
@@ -37,6 +40,11 @@ def transform_dataset(
     encoder: Encoder | FilePath,
     *,
     missing_text: Sequence[str] = (),
+    missing_words: Sequence[str] | None = None,
+    text: Sequence[str] = (),
+    delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
     memory_limit: int | str | None = None,
     compression: str | None = None,
     overwrite: bool = False,
@@ -52,7 +60,10 @@ def transform_dataset(
     encoder : TargetEncoder or path
         A fitted encoder; columns that it does not know pass through, last.  Or the `model` that `encode_dataset` saved:
         a file, or a folder of tables, which stay on disk.
-    missing_text, memory_limit, compression, overwrite, resume, progress
+    missing_text, missing_words, text, delimiter, quote, encoding
+        As in `encode_dataset`.  Columns that were text in training are read as text, and words that the encoder knows
+        as categories of such a column are not missing there.
+    memory_limit, compression, overwrite, resume, progress
         As in `encode_dataset`.
 
     Returns
@@ -78,12 +89,13 @@ def transform_dataset(
     ['"city"', '1', '0.5']
     """
     options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress)
+    rules = TextRules(missing_text, missing_words, text, delimiter, quote, encoding)
     if isinstance(encoder, (str, PathLike)):
         if is_table(encoder):
             saved = SavedEncodings(Path(encoder))
-            return run_joining(open_source(source, missing_text, saved.text), destination, saved, options)
+            return run_joining(open_source(source, saved.rules(rules)), destination, saved, options)
         encoder = storage.load(encoder)
-    return run_transforming(open_source(source, missing_text, fitted_text(encoder)), destination, encoder, options)
+    return run_transforming(open_source(source, fitted_rules(encoder, rules)), destination, encoder, options)
 
 
 @devices.explain_memory()
@@ -96,6 +108,10 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     require_columns(encoder, rows.schema.names)
     rows = rows.with_numbers(fitted_numbers(encoder))
     plain, model = plain_output(encoder), encoder._model
+    selection = model.selection
+    read = {model.feature_names[position] for position in (*selection.needed, *selection.dates)}
+    passed = {model.feature_names[position] for position in selection.passed}
+    rows = rows.copying([*passed, *others], read, (), output.suffix)
     needed = {model.feature_names[position] for position in model.selection.needed}
 
     def encode_table(table: Any) -> Any:
@@ -141,12 +157,18 @@ class SavedEncodings:
         self.no_lines = parquet.read_schema(self.files[0]).empty_table()
         self.n_categories = sum(parquet.read_metadata(file).num_rows for file in self.files)
 
-    @property
-    def text(self) -> list[str]:
-        """Columns that were text in training."""
-        schema = self.no_lines.schema
-        named = [pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)]
-        return sorted({name for name, stored in named if pa.types.is_string(schema.field(stored).type)})
+    def rules(self, rules: TextRules) -> TextRules:
+        """Give the rules by which text files are read like the training rows."""
+        known: dict[str, set[str]] = {}
+        floats = []
+        for name, stored in {pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)}:
+            kind = self.no_lines.schema.field(stored).type
+            if pa.types.is_floating(kind):
+                floats.append(name)
+            elif pa.types.is_string(kind):
+                values = (parquet.read_table(path, columns=[stored])[stored] for path in self.files)
+                known.setdefault(name, set()).update(*map(words_among, values))
+        return replace(rules, known=known, floats=floats)
 
     @property
     def numbers(self) -> set[str]:
@@ -172,9 +194,10 @@ def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: 
     kind, no_rows = pa.from_numpy_dtype(joined.dtype), rows.schema.empty_table()
     encoded = pa.schema([(name, kind) for name in joined.outputs]).empty_table()
     empty = with_columns(encoded, no_rows.select(others))
+    rows = rows.copying(others, {name for key in joined.keys for name in key.columns}, (), output.suffix)
     output.check_types(empty.schema)
     with Run.start(rows, output, options, True) as run, unseen_counted() as unseen:
-        size = run.size(names, len(joined.keys), empty.num_columns)
+        size = run.size(run.source.schema.names, len(joined.keys), empty.num_columns)
         run.begin(saved.describe(), lambda: {"part_rows": size.rows})
         files = look_up_rows(run, saved, size)
 
@@ -217,8 +240,11 @@ def require_columns(encoder: Any, names: Sequence[str]) -> None:
             raise messages.no_such_column("the encoder", model.feature_names[position], names)
 
 
-def fitted_text(encoder: Any) -> list[str]:
-    """List the columns that were text in training: in a CSV file, the texts 02138 and 2138 would be the same number."""
+def fitted_rules(encoder: Any, rules: TextRules) -> TextRules:
+    """Give the rules by which text files are read like the training rows of an encoder.
+
+    In a text file, the texts 02138 and 2138 would be the same number.
+    """
     check_encoder(encoder)
     check_is_fitted(encoder, "_model")
     model = encoder._model
@@ -227,12 +253,22 @@ def fitted_text(encoder: Any) -> list[str]:
             "The encoder was fitted on an array without column names, and files have names: fit it on a table, or call "
             "its transform on arrays."
         )
-    return [
-        model.feature_names[position]
-        for key in model.keys
-        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True)
-        if vocabulary.kind == "text"
-    ]
+    known: dict[str, set[str]] = {}
+    floats = []
+    for key in model.keys:
+        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True):
+            name = model.feature_names[position]
+            if vocabulary.kind == "text":
+                known.setdefault(name, set()).update(words_among(vocabulary.values.array))
+            elif vocabulary.values.dtype.startswith("float"):
+                floats.append(name)
+    return replace(rules, known=known, floats=floats)
+
+
+def words_among(values: Any) -> set[str]:
+    """Give the texts that would mean a missing value, if they were no categories."""
+    words = pa.array(WORDS_FOR_MISSING, values.type)
+    return {*values.filter(pc.is_in(values, value_set=words)).to_pylist()}
 
 
 def fitted_numbers(encoder: Any) -> set[str]:
@@ -250,14 +286,19 @@ def drift_dataset(
     encoder: Encoder,
     *,
     missing_text: Sequence[str] = (),
+    missing_words: Sequence[str] | None = None,
+    text: Sequence[str] = (),
+    delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
     memory_limit: int | str | None = None,
 ) -> list[dict[str, str | int | float]]:
     r"""Compare files of any size with the training rows of an encoder, in one pass.
 
     Parameters
     ----------
-    source, missing_text, memory_limit
-        As in `encode_dataset`.
+    source, missing_text, missing_words, text, delimiter, quote, encoding, memory_limit
+        As in `transform_dataset`.
     encoder : TargetEncoder
         A fitted encoder; columns that it does not know are not read.
 
@@ -286,7 +327,8 @@ def drift_dataset(
     """
     check_encoder(encoder)
     model, limit = encoder._counted(), memory.limit_of(memory_limit)
-    rows = open_source(source, missing_text, fitted_text(encoder))
+    rules = TextRules(missing_text, missing_words, text, delimiter, quote, encoding)
+    rows = open_source(source, fitted_rules(encoder, rules))
     require_columns(encoder, rows.schema.names)
     rows = rows.with_numbers(fitted_numbers(encoder))
     read = [name for name in rows.schema.names if name in (model.feature_names or ())]

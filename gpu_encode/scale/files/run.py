@@ -21,6 +21,7 @@ from gpu_encode.scale.files.memory import Room
 from gpu_encode.scale.files.pandas_note import with_note
 from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, without_columns
 from gpu_encode.scale.files.staging import Staging, describe_run, end_publication
+from gpu_encode.scale.files.text import TextRules
 from gpu_encode.scale.files.writing import MOST_GROUP_ROWS, Destination, Output, RowWriter, choose_destination
 from gpu_encode.scale.parts import EncodingPlan
 from gpu_encode.storage.archive import explain_unwritten
@@ -312,7 +313,7 @@ def hold_stream(source: Source, folder: Path, progress: Progress) -> Source:
             writer.write(table)
             progress.advance(table.num_rows)
     memory.release()
-    return replace(open_source(path, source.missing_text), stream=source.stream)
+    return replace(open_source(path, TextRules(source.missing_text)), stream=source.stream)
 
 
 def open_destination(rows: Source, destination: Any, options: Options) -> Destination:
@@ -349,7 +350,8 @@ class Run:
         self.bytes_spilled = 0
         self.missing: Counter[str] = Counter()
         self.work: dict[str, Any] = {}
-        self._begun = self._keeps_rows = False
+        self._begun, self._kept_bytes = False, 0
+        self._all_rows: memory.PassBytes | None = None
 
     @classmethod
     @contextlib.contextmanager
@@ -424,12 +426,12 @@ class Run:
         """Let the first pass keep all rows in memory if they fit into one chunk with all columns."""
         n_rows = self.source.n_rows
         needed = n_rows * self.bytes_of_row(self.source.schema.names)
-        self._keeps_rows = n_rows <= size.rows and needed <= size.n_bytes
+        self._kept_bytes = size.n_bytes if n_rows <= size.rows and needed <= size.n_bytes else 0
 
     def keep_all_rows(self, n_keys: int) -> None:
         """Let the first pass keep all rows in memory; refuse them if they do not fit."""
-        memory.check_room_for_all(self.options.limit, self.bytes_of_pass(self.source.schema.names, n_keys, n_keys))
-        self._keeps_rows = True
+        self._all_rows = self.bytes_of_pass(self.source.schema.names, n_keys, n_keys)
+        self._kept_bytes = memory.check_room_for_all(self.options.limit, self._all_rows)
 
     @contextlib.contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -445,7 +447,7 @@ class Run:
     def reading(self, stage: str, columns: Sequence[str], size: Size, start: int = 0) -> Iterator[Iterator[Chunk]]:
         """Give the chunks of one pass; one chunk is read ahead."""
         self.progress.stage(stage, self.source.n_rows, start)
-        n_bytes = self.source.read_bytes(self.source.schema.names if self._keeps_rows else columns)
+        n_bytes = self.source.read_bytes(self.source.schema.names if self._kept_bytes else columns)
         with Background("gpu-encode reading") as thread:
             yield self._release_each(read_ahead(thread, self._chunks(thread, columns, size, start)))
         self.seconds["reading"] += thread.seconds
@@ -453,8 +455,15 @@ class Run:
         self.bytes_read += n_bytes
 
     def _chunks(self, thread: Background, columns: Sequence[str], size: Size, start: int) -> Iterator[Chunk]:
-        if self._keeps_rows and self.source.loaded is None:
-            self.source = self.source.load()
+        if self._kept_bytes and self.source.loaded is None:
+            # The bytes of a row were estimated, and later rows may be longer.
+            self.source = self.source.load(self._kept_bytes)
+            if self.source.loaded is None:
+                memory.release()
+                if self._all_rows is not None:
+                    row_bytes = self.source.count_bytes() / self.source.n_rows
+                    memory.check_room_for_all(self.options.limit, self._all_rows._replace(row_bytes=row_bytes))
+                self._kept_bytes = 0
         yield from self.source.chunks(columns, size, start, lambda: thread.stopped)
 
     def each(self, stage: str, columns: Sequence[str], size: Size, function: Callable[[Chunk], Item]) -> Iterator[Item]:
@@ -498,14 +507,16 @@ class Run:
             Whether finished rows must be encoded again before the remaining ones.
         """
         outputs = self.staging.left(self.destination.outputs(self.source, self.work["part_rows"]))
+        if self.source.copied:
+            empty = self.source.with_cells(empty, self.source.schema.empty_table())
         left_out = [name for name in self.destination.left_out(self.source) if name not in needed]
         first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
         self.columns = len(schema)
         row_bytes = 0.0
         for column in schema:
-            fixed = has_fixed_width(column.type)
-            row_bytes += column.type.bit_width / 8 if fixed else self._row_bytes.get(column.name, 0.0)
+            name, fixed = self.source.copied.get(column.name, column.name), has_fixed_width(column.type)
+            row_bytes += column.type.bit_width / 8 if fixed else self._row_bytes.get(name, 0.0)
         files = OutputFiles(
             outputs,
             partial(with_note, schema, self.source),
@@ -517,7 +528,9 @@ class Run:
         start = 0 if from_start else first_row // size.rows * size.rows
 
         def encode_rows(chunk: Chunk) -> Any:
-            return without_columns(encode(chunk), left_out).slice(max(0, first_row - chunk.first_row))
+            made = encode(chunk)
+            table = self.source.with_cells(made, chunk.table) if self.source.copied else made
+            return without_columns(table, left_out).slice(max(0, first_row - chunk.first_row))
 
         if outputs:
             with self.reading("encoding", self.source.schema.names, size, start) as chunks:

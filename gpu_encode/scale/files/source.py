@@ -3,7 +3,7 @@
 import contextlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, repeat
 from operator import attrgetter
 from os import PathLike
@@ -21,16 +21,21 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale import messages
 from gpu_encode.scale.files import files, stores
 from gpu_encode.scale.files.files import SourceFile, SourceFiles
-from gpu_encode.scale.files.formats import Contents, has_fixed_width, is_text, read_batches, value_type
+from gpu_encode.scale.files.formats import SUFFIXES, Contents, has_fixed_width, is_text, read_batches, value_type
 from gpu_encode.scale.files.pandas_note import index_of, ranges_of
+from gpu_encode.scale.files.spelling import Spelling, told
 from gpu_encode.scale.files.streams import Stream, open_stream
+from gpu_encode.scale.files.text import AS_IT_STANDS, WHERE_NEEDED, TextRules
 from gpu_encode.scale.parts import Part
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames.column_choice import is_choice
 from gpu_encode.tables.frames.columns import learn_types_of_pandas
+from gpu_encode.words import notices
 from gpu_encode.words.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.words.errors.values import RowError
 
+# The name of a copy of cells begins so.
+COPY = "\0cells of "
 # Rows of the sample of a file from which the memory of a row is estimated.
 SAMPLE_ROWS = 1 << 12
 # Text that is a whole number, whatever zeros it begins with.
@@ -102,6 +107,10 @@ class Source:
         All rows, if they are held in memory.
     stream : Stream, optional
         The query that gave the rows, if there was one; the file with its rows lasts until the end of the run.
+    copied : mapping of str to str
+        Columns of text files whose cells are written as they stand, and the names of the columns of these cells.
+    unread : collection of str
+        Columns whose values are not read, since only their cells are.
     """
 
     files: list[SourceFile]
@@ -114,6 +123,8 @@ class Source:
     kept: list[int] | None = None
     loaded: Any = None
     stream: Stream | None = None
+    copied: Mapping[str, str] = field(default_factory=dict)
+    unread: Collection[str] = ()
 
     @property
     def partition_names(self) -> list[str]:
@@ -177,6 +188,83 @@ class Source:
         ]
         return replace(source, kept=kept)
 
+    def copying(self, passed: Sequence[str], read: Collection[str], keys: Collection[str], suffix: str) -> "Source":
+        """Copy cells of text files that pass through, and warn of different cells that are one category.
+
+        If the output has types, the cells of a column are copied as text, unless its type keeps every one of them.
+
+        Parameters
+        ----------
+        passed : sequence of str
+            Columns that are written as they are.
+        read : collection of str
+            Columns whose values are needed.
+        keys : collection of str
+            Columns that the encoder learns to encode.
+        suffix : str
+            Suffix of the output.
+        """
+        rules, own = self.contents[0].rules, self.files[0].suffix
+        if rules is None:
+            return self
+        inside = [name for name in self.schema.names if name not in self.partition_names]
+        passed = [name for name in inside if name in passed]
+        typed = [name for name in inside if not is_text(self.schema.field(name).type)]
+        as_they_stand, metadata = False, None
+        found: dict[str, Spelling] = {}
+        if SUFFIXES[suffix] is self.files[0].format:
+            as_they_stand = rules.parsing(own).equals(TextRules().parsing(suffix))
+            metadata = AS_IT_STANDS if as_they_stand else WHERE_NEEDED
+            found = self._spellings([name for name in typed if name in keys], keys)
+        else:
+            found = self._spellings([name for name in typed if name in keys or name in passed], keys)
+            passed = [name for name in passed if name not in found or not found[name].is_kept]
+        if pairs := {name: spelling.pair for name, spelling in found.items() if spelling.pair is not None}:
+            notices.warn(told(pairs), UserWarning)
+        return self._with_copies(passed, as_they_stand, metadata, [name for name in passed if name not in read])
+
+    def _with_copies(
+        self, names: Sequence[str], as_they_stand: bool, metadata: Any, unread: Collection[str]
+    ) -> "Source":
+        """Add columns that hold the cells of some columns."""
+        copied = {name: COPY + name for name in names}
+        fields = [pa.field(copy, pa.string(), metadata=metadata) for copy in copied.values()]
+        # Most bytes of a cell: those of its text, and two quotation marks.
+        contents = [
+            replace(
+                known,
+                schema=pa.schema([*known.schema, *fields]),
+                copies=copied,
+                as_they_stand=as_they_stand,
+                most_row_bytes={
+                    **known.most_row_bytes,
+                    **{copied[name]: known.most_row_bytes.get(name, 0.0) + 2 for name in names},
+                },
+            )
+            for known in self.contents
+        ]
+        own = [one.with_type(pa.null()) if one.name in unread else one for one in self.schema]
+        schema = pa.schema([*own, *fields], metadata=self.schema.metadata)
+        return replace(self, contents=contents, schema=schema, copied=copied, unread=unread)
+
+    def _spellings(self, names: Sequence[str], keys: Collection[str]) -> dict[str, Spelling]:
+        """Read how the cells of some columns are spelled."""
+        found = {name: Spelling() for name in names}
+        source = self._with_copies(names, False, None, ())
+        for table in source._tables([*names, *source.copied.values()], 1 << 16, 0) if names else ():
+            for name, spelling in found.items():
+                values, cells = (table[column].combine_chunks() for column in (name, source.copied[name]))
+                spelling.add(values, cells, pairs=name in keys)
+        return found
+
+    def with_cells(self, output: Any, table: Any) -> Any:
+        """Give the output with the cells of a chunk of rows in the columns that are copied."""
+        for number, name in enumerate(output.column_names):
+            if name in self.copied:
+                cells = table.schema.field(self.copied[name])
+                output = output.set_column(number, cells.with_name(name), table[cells.name])
+        return output
+
     def with_numbers(self, names: Collection[str]) -> "Source":
         """Read names of folders, such as month=01, as whole numbers in these columns, where all of them are numbers."""
         schema = self.schema
@@ -186,10 +274,19 @@ class Source:
                 schema = schema.set(schema.get_field_index(name), pa.field(name, pa.int64()))
         return replace(self, schema=schema)
 
-    def load(self) -> "Source":
-        """Hold all rows in memory, so that no later pass reads files."""
-        tables = list(self._tables(self.schema.names, 1 << 18, 0))
-        return replace(self, loaded=pa.concat_tables([self.schema.empty_table(), *tables]))
+    def load(self, most: int = 1 << 62) -> "Source":
+        """Hold all rows in memory, so that no later pass reads files; hold none if they have more than `most` bytes."""
+        tables, n_bytes = [self.schema.empty_table()], 0
+        for table in self._tables(self.schema.names, 1 << 18, 0):
+            n_bytes += table.nbytes
+            if n_bytes > most:
+                return self
+            tables.append(table)
+        return replace(self, loaded=pa.concat_tables(tables))
+
+    def count_bytes(self) -> int:
+        """Read all rows, and count their bytes."""
+        return sum(table.nbytes for table in self._tables(self.schema.names, SAMPLE_ROWS, 0))
 
     def row_bytes(self) -> dict[str, float]:
         """Estimate the bytes of a row in each column, from the first rows of a few files and what the files tell."""
@@ -285,9 +382,9 @@ class Source:
             raise messages.source_changed(file.path)
         inside = self.contents[number].schema.names
         # If only columns of folder names are needed, any column of the file shows how many rows there are.
-        here = [name for name in inside if name in columns] or inside[:1]
+        here = [name for name in inside if name in columns and name not in self.unread] or inside[:1]
         for batch in read_batches(self.contents[number], here, skip, batch_rows):
-            yield self._to_schema(number, batch, set(columns), skip)
+            yield self._to_schema(number, batch, {*columns} - {*self.unread}, skip)
             skip += batch.num_rows
 
     def _to_schema(self, number: int, batch: Any, wanted: set[str], first_row: int) -> Any:
@@ -295,7 +392,9 @@ class Source:
         file = self.files[number]
         table = pa.Table.from_batches([batch])
         if self.missing_text:
-            table = clear_missing_text(table, self.missing_text)
+            cells = table.select([name for name in table.column_names if name.startswith(COPY)])
+            table = clear_missing_text(table.drop_columns(cells.column_names), self.missing_text)
+            table = with_columns(table, cells)
         columns, fields = [], []
         for one in self.schema:
             if one.name not in wanted:
@@ -330,35 +429,34 @@ class Source:
         return files.differing_types(name, *pair, f", and no type holds the values of both ({error})")
 
 
-def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = ()) -> Source:
+def open_source(source: Any, rules: TextRules = TextRules()) -> Source:  # noqa: B008 - it is immutable
     """Find the files of a source, and read their headers and footers.
 
     Parameters
     ----------
     source : path, glob, folder, list of paths, pyarrow.dataset.Dataset, or a query
         Of a query only the columns are found: `run.hold_stream` runs it.
-    missing_text : sequence of str
-        Texts that mean a missing value.
-    text : sequence of str
-        Columns of CSV files, and of names of folders, that are text, whatever they look like.
+    rules : TextRules
+        How text files are read, and which texts mean a missing value in every file.
 
     Raises
     ------
     FileNotFoundError, ValueError
         If there are no files, or they do not fit together.
     """
-    for parameter, words in (("missing_text", missing_text), ("text", text)):
-        if isinstance(words, str):
+    missing_text = rules.missing_text
+    for parameter in ("missing_text", "missing_words", "text"):
+        if isinstance(words := getattr(rules, parameter), str):
             raise TypeError(f"{parameter} must be a list of words. Got the word {words!r} instead: write [{words!r}].")
     if not isinstance(source, (str, PathLike)) and (stream := open_stream(source)) is not None:
         return of_stream(stream, missing_text)
     listing = find(source)
     states = [file.state() for file in listing.files]
-    contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
+    contents = listing.files[0].format.read_contents(listing.files, rules)
     if any(map(learn_types_of_pandas, map(attrgetter("schema"), contents))):
-        contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
+        contents = listing.files[0].format.read_contents(listing.files, rules)
     schema = files.unify_schemas(listing.files, [known.schema for known in contents])
-    types = files.partition_types(listing.files, listing.types, text)
+    types = files.partition_types(listing.files, listing.types, [*rules.text, *rules.known])
     for name, kind in types.items():
         schema = schema.append(pa.field(name, kind))
     if missing_text:
@@ -409,11 +507,11 @@ def clear_missing_text(table: pa.Table, missing_text: Sequence[str]) -> pa.Table
     ['Bonn', None]
     """
     table = table.cast(decode_text(table.schema))
-    for number, field in enumerate(table.schema):
-        if is_text(field.type):
+    for number, one in enumerate(table.schema):
+        if is_text(one.type):
             column = table.column(number)
-            missing = pc.is_in(column, value_set=pa.array(missing_text, type=field.type))
-            table = table.set_column(number, field, pc.if_else(missing, pa.scalar(None, field.type), column))
+            missing = pc.is_in(column, value_set=pa.array(missing_text, type=one.type))
+            table = table.set_column(number, one, pc.if_else(missing, pa.scalar(None, one.type), column))
     return table
 
 
@@ -610,8 +708,8 @@ def with_columns(encoded: Any, others: Any) -> Any:
     """
     if {*encoded.column_names} & {*others.column_names}:
         messages.check_outputs([*encoded.column_names, *others.column_names])
-    for field, column in zip(others.schema, others.columns, strict=True):
-        encoded = encoded.append_column(field, column)
+    for one, column in zip(others.schema, others.columns, strict=True):
+        encoded = encoded.append_column(one, column)
     return encoded
 
 

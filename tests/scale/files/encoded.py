@@ -14,6 +14,7 @@ from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.encoding import Choices, run_encoding
 from gpu_encode.scale.files.run import Options, Summary
 from gpu_encode.scale.files.source import open_source
+from gpu_encode.scale.files.text import TextRules
 
 
 def in_memory(
@@ -41,7 +42,8 @@ def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: 
     given = Choices(target, **{name: choices.pop(name) for name in {*Choices._fields} & choices.keys()})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        rows = open_source(source, choices.pop("missing_text", ()), choices.pop("text", ()))
+        rules = {name: choices.pop(name) for name in {*TextRules.__dataclass_fields__} & choices.keys()}
+        rows = open_source(source, TextRules(**rules))
         options = Options(memory.limit_of(choices.pop("memory_limit", None)), **choices)
         return run_encoding(rows, destination, encoder, given, options)
 
@@ -65,7 +67,7 @@ def assert_same_table(table: pa.Table, expected: pa.Table) -> None:
 
 def read_rows(source: Any, **choices: Any) -> pa.Table:
     """Read all rows of a file, a folder or another source."""
-    return open_source(source, **choices).load().loaded
+    return open_source(source, TextRules(**choices)).load().loaded
 
 
 def write_pieces(folder: Path, table: pa.Table, n_rows: int, **choices: Any) -> Path:

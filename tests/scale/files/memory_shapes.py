@@ -211,7 +211,7 @@ SHAPES = {
             {"k": draw.integers(0, 100_000, 300_000)} | {f"y{number}": draw.normal(size=300_000) for number in range(6)}
         ),
         4,
-        "TargetEncoder(columns=['k'])",
+        "TargetEncoder(columns=['k'], target_type='continuous')",
         {"target": [f"y{number}" for number in range(6)]},
     ),
     "ordered": Shape(

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from gpu_encode.scale.files import formats
-from gpu_encode.scale.files.formats import csv_conversion, csv_parsing
+from gpu_encode.scale.files import text as text_files
 from gpu_encode.scale.files.source import Size, open_source
+from gpu_encode.scale.files.text import TextRules, conversion
 
 VALUES = {
     "nothing": "",
@@ -31,8 +31,9 @@ VALUES = {
 
 
 def whole(text: bytes) -> pa.Table:
+    rules = TextRules()
     return pyarrow.csv.read_csv(
-        io.BytesIO(text), parse_options=csv_parsing(".csv"), convert_options=csv_conversion((), {})
+        io.BytesIO(text), parse_options=rules.parsing(".csv"), convert_options=conversion(rules.words_of(""), {})
     )
 
 
@@ -45,8 +46,7 @@ def test_any_two_values_in_blocks_of_their_own(
     text = "\n".join(["value,filler", *[lines[0]] * 3, *[lines[1]] * 3, ""]).encode()
     path = tmp_path / "x.csv"
     path.write_bytes(text)
-    monkeypatch.setattr(formats, "BLOCK", 120)
-    monkeypatch.setattr(formats, "SMALL", 0)
+    monkeypatch.setattr(text_files, "BLOCK", 120)
     dataset = open_source(path)
     expected = whole(text)
     assert dataset.schema == expected.schema
@@ -65,8 +65,7 @@ def test_types_are_shared_by_files(tmp_path: Path) -> None:
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the types from the whole file, or read it block by block."""
     if request.param == "in blocks":
-        monkeypatch.setattr(formats, "BLOCK", 4096)
-        monkeypatch.setattr(formats, "SMALL", 0)
+        monkeypatch.setattr(text_files, "BLOCK", 4096)
 
 
 @pytest.mark.usefixtures("blocks")
@@ -82,8 +81,11 @@ def test_bytes_that_are_no_text_are_named_by_their_line(
     whole_text = b"\n".join(content) + b"\n"
     path = tmp_path / ("x.csv.gz" if packed else "x.csv")
     path.write_bytes(gzip.compress(whole_text) if packed else whole_text)
-    with pytest.raises(ValueError, match=rf"cannot read '.*': line {line} holds bytes .* not UTF-8.* iconv -f LATIN1"):
-        open_source(path, text=text)
+    with pytest.raises(
+        ValueError,
+        match=rf"cannot read '.*': line {line} holds bytes .* not UTF-8.*--encoding latin-1.* iconv -f LATIN1",
+    ):
+        open_source(path, TextRules(text=text))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -102,18 +104,18 @@ def test_a_row_of_too_few_cells_has_a_number(tmp_path: Path, threads: int) -> No
 def test_a_row_larger_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,2\n" + f'"{"x" * (3 << 20)}",3\n')
-    monkeypatch.setattr(formats, "BLOCK", 1 << 20)
-    rows = open_source(path)
+    monkeypatch.setattr(text_files, "BLOCK", 1 << 20)
     with pytest.raises(ValueError, match=r"x\.csv'.* larger than the 1 MiB .* quotation mark .* GPU_ENCODE_CSV_BLOCK"):
-        list(rows.chunks(["a"], Size(4)))
-    monkeypatch.setattr(formats, "BLOCK", 4 << 20)
+        open_source(path)
+    monkeypatch.setattr(text_files, "BLOCK", 4 << 20)
+    rows = open_source(path)
     assert sum(chunk.table.num_rows for chunk in rows.chunks(["a"], Size(4))) == 2
 
 
 def test_text_on_request_keeps_its_zeros(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv.gz"
     path.write_bytes(gzip.compress(b"zip\trow\n02138\t1\n"))
-    [chunk] = open_source(path, text=["zip", "elsewhere"]).chunks(["zip", "row"], Size(4))
+    [chunk] = open_source(path, TextRules(text=["zip", "elsewhere"])).chunks(["zip", "row"], Size(4))
     assert chunk.table.to_pylist() == [{"zip": "02138", "row": 1}]
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode.scale.files import memory
-from gpu_encode.scale.files.memory import PassBytes
+from gpu_encode.scale.files.memory import KeyBytes, PassBytes
 from gpu_encode.seam import devices
 
 ROWS = 1 << 14
@@ -146,3 +147,20 @@ def test_memory_does_not_grow_with_the_number_of_chunks(tmp_path: Path) -> None:
     chunk = ROWS * 60 / (1 << 20)
     assert many < few + 2 * chunk, "Arrow's pool"
     assert many_resident < few_resident + 16, "resident"
+
+
+def test_values_that_are_counted_grow_with_the_rows() -> None:
+    key = KeyBytes("k", 100, 800.0, 40_000.0, 40_000.0, 100.0, 50.0, n_pairs=1000, counts=30_000)
+    assert key.sums_of_row == 10_000 / 102 + 30.0
+    assert key.grown(100, 1000, 5000).sums == pytest.approx(200_000.0, rel=1e-4)
+    assert key.grown(100, 1000, 5000).words == 800.0
+    few = replace(key, n_pairs=200).grown(100, 10_000, 50_000)
+    assert few.sums == pytest.approx(40_000.0, rel=1e-4)
+    assert key.grown(200, 1000, 1000).sums == 80_000.0
+
+
+@pytest.mark.parametrize("n_pairs", [10, 500, 900])
+def test_pairs_grow_as_drawn_pairs_do(n_pairs: int) -> None:
+    drawn = np.random.default_rng(0).integers(0, n_pairs, 5000)
+    seen = len(np.unique(drawn[:1000]))
+    assert memory.growth_of_pairs(seen, 1000, 5000) == pytest.approx(len(np.unique(drawn)) / seen, rel=0.05)

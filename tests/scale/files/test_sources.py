@@ -15,6 +15,7 @@ import pytest
 
 from gpu_encode import TargetEncoder, encode_dataset, transform_dataset
 from gpu_encode.scale.files import files, formats
+from gpu_encode.scale.files import text as text_files
 from gpu_encode.scale.files.source import Size, open_source
 from tests.scale.files.encoded import read_rows
 
@@ -141,8 +142,9 @@ def test_chunks_end_early_where_rows_are_wide(tmp_path: Path) -> None:
 def test_pieces_stay_small_where_texts_grow(
     tmp_path: Path, suffix: str, n_values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("BATCH_BYTES", 1 << 14), ("DECODED_ROWS", 1 << 6), ("FIRST_BLOCK", 1 << 14)):
+    for name, value in (("BATCH_BYTES", 1 << 14), ("DECODED_ROWS", 1 << 6)):
         monkeypatch.setattr(formats, name, value)
+    monkeypatch.setattr(text_files, "FIRST_BLOCK", 1 << 14)
     texts = [f"{row % n_values}" + "x" * 1000 * (row >= 3000) for row in range(4000)]
     source = open_source(write(tmp_path / f"x{suffix}", pa.table({"row": list(range(4000)), "text": texts})))
     pieces = [*source._tables(["row", "text"], 1 << 12, 0)]
@@ -155,11 +157,9 @@ def test_pieces_stay_small_where_texts_grow(
 def test_rows_longer_than_a_block_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"row": list(range(300)), "text": ["x" * (9000 if row % 100 == 99 else 7) for row in range(300)]})
     path = write(tmp_path / "x.csv", table)
-    monkeypatch.setattr(formats, "FIRST_BLOCK", 1 << 12)
+    monkeypatch.setattr(text_files, "FIRST_BLOCK", 1 << 12)
     assert read_rows(path).equals(table)
-    monkeypatch.setattr(formats, "SMALL", 1 << 10)
-    assert read_rows(path).equals(table)
-    monkeypatch.setattr(formats, "BLOCK", 1 << 11)
+    monkeypatch.setattr(text_files, "BLOCK", 1 << 11)
     with pytest.raises(ValueError, match="a row is larger than the"):
         read_rows(path)
 
@@ -262,6 +262,16 @@ def test_missing_text(tmp_path: Path, suffix: str) -> None:
     else:
         write(path, pa.table({"city": ["Bonn", "?", "-"], "row": [1, 2, 3]}))
     assert read_rows(path, missing_text=["?", "-"])["city"].to_pylist() == ["Bonn", None, None]
+
+
+def test_rows_that_are_longer_than_expected_are_not_held(tmp_path: Path) -> None:
+    # A dictionary of few long texts takes a few bytes a row in the file.
+    notes = ["a"] * 6000 + ["b" * 5000, "c" * 5000] * 1000
+    source = open_source(write(tmp_path / "rows.parquet", pa.table({"city": range(8000), "note": notes})))
+    assert source.n_rows * sum(source.row_bytes().values()) < 1 << 20
+    assert 10_000_000 < source.count_bytes() < 11_000_000
+    assert source.load(9_000_000).loaded is None
+    assert source.load(11_000_000).loaded["note"].to_pylist() == notes
 
 
 def test_rows_that_are_left_out(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode import KFold, Ordered, TargetEncoder, WeightOfEvidenceEncoder, encode_dataset
-from gpu_encode.scale.files import formats, memory, source
+from gpu_encode.scale.files import memory, source
+from gpu_encode.scale.files import text as text_files
 from gpu_encode.scale.files.source import open_source, refuse_stray_text
 from tests.scale.files.encoded import names_in, write_pieces
 
@@ -25,8 +26,7 @@ def write_csv(path: Path, cells: list[Any]) -> Path:
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read a CSV file in both ways: types from the whole file, and block by block."""
     if request.param == "blocks":
-        monkeypatch.setattr(formats, "BLOCK", 4096)
-        monkeypatch.setattr(formats, "SMALL", 0)
+        monkeypatch.setattr(text_files, "BLOCK", 4096)
 
 
 @pytest.mark.usefixtures("blocks")

@@ -1,0 +1,105 @@
+"""Text files: cells that pass through stay as they are; the same cells are missing, numbers and text as in pandas."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_encode import CountEncoder
+from gpu_encode.scale.files import text as text_files
+from tests.scale.files.encoded import encode, read_rows
+from tests.strategies import examples
+
+pytestmark = pytest.mark.host
+TYPED = ["007", "7", "1.10", "1.1", "0.10", "3", "12e4", "+1", "-0", "0x1F", "TRUE", "true", "False", "2024-01-01",
+         "2024-01-01 10:00", "2024-01-01T10:00:00Z", "10:00:00", "12345678901234567890", "-9223372036854775809", "inf",
+         "1e400", "9" * 40, " 5 ", "5.", "1,204.50", "$5.1"]  # fmt: skip
+CELLS = st.one_of(
+    st.sampled_from([*TYPED, "", *text_files.WORDS_FOR_MISSING]),
+    st.text(st.characters(codec="utf-8"), max_size=5),
+    st.text('",;\t\n\r a', max_size=4),
+)
+SUFFIXES = [".csv", ".tsv", ".csv.gz", ".tsv.gz"]
+
+
+def as_text(rows: list[list[str]], delimiter: str, quoted: Any) -> bytes:
+    """Write rows; a cell is in quotes if it has to be, or if `quoted` draws it."""
+    needed = {'"', "\r", "\n", delimiter}
+    lines = [
+        delimiter.join(
+            '"' + cell.replace('"', '""') + '"' if needed & {*cell} or quoted.random() < 0.3 else cell for cell in row
+        )
+        for row in rows
+    ]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def pack(path: Path, text: bytes) -> Path:
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+def unpack(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@examples(12)
+@given(data=st.data())
+def test_cells_that_pass_through_are_copied(tmp_path_factory: Any, suffix: str, data: Any) -> None:
+    columns = st.one_of(st.lists(CELLS, min_size=5, max_size=5), st.sampled_from(TYPED).map(lambda cell: [cell] * 5))
+    cells, y = data.draw(st.lists(columns, min_size=1, max_size=3)), data.draw(columns)
+    tmp_path = tmp_path_factory.getbasetemp()
+    names = ["key", *(f"c{number}" for number in range(len(cells))), "y"]
+    rows = [names, *(list(row) for row in zip("aabab", *cells, y, strict=True))]
+    random, delimiter = data.draw(st.randoms(use_true_random=False)), "\t" if suffix.startswith(".tsv") else ","
+    text = as_text(rows, delimiter, random)
+    source, output = pack(tmp_path / f"in{suffix}", text), tmp_path / f"out{suffix}"
+    with pytest.MonkeyPatch.context() as patch:
+        # Blocks of a few rows, so that quoted cells lie across their ends.
+        patch.setattr(text_files, "FIRST_BLOCK", data.draw(st.sampled_from([16, 64, 1 << 20])))
+        encode(source, output, CountEncoder(columns=["key"]), None, overwrite=True)
+        found, expected = cells_of(unpack(output), delimiter), cells_of(text, delimiter)
+        assert [row[1:] for row in found[1:]] == [row[1:] for row in expected[1:]]
+        for other in (".parquet", ".feather"):
+            encode(source, tmp_path / f"out{other}", CountEncoder(columns=["key"]), None, overwrite=True)
+            table = read_rows(tmp_path / f"out{other}")
+            for number, name in enumerate(names[1:], 1):
+                check_kept(table[name], [row[number] for row in rows[1:]])
+
+
+def cells_of(text: bytes, delimiter: str) -> list[list[str]]:
+    """Split text into cells with their quotation marks, sign by sign."""
+    rows, cell, inside = [[]], "", False
+    for sign in text.decode():
+        inside ^= sign == '"'
+        if not inside and sign in (delimiter, "\n"):
+            rows[-1].append(cell)
+            cell = ""
+            if sign == "\n":
+                rows.append([])
+        else:
+            cell += sign
+    return rows[:-1]
+
+
+def check_kept(column: Any, cells: list[str]) -> None:
+    """Demand that the cells follow from a column: its texts, or one spelling of its values and of missing ones."""
+    values = column.to_pylist()
+    if pa.types.is_string(column.type):
+        assert [value or "" for value in values] == cells
+        return
+    missing = {cell for cell, value in zip(cells, values, strict=True) if value is None}
+    assert len(missing) <= 1
+    assert missing <= {"", *text_files.WORDS_FOR_MISSING}
+    present = [cell for cell, value in zip(cells, values, strict=True) if value is not None]
+    # Parquet knows no unit above milliseconds.
+    written = [cell.replace(".000", "") for cell in column.cast(pa.string()).drop_null().to_pylist()]
+    as_python = [str(value) for value in values if value is not None]
+    assert present in (written, as_python, [cell.replace(" ", "T") for cell in written])
