@@ -82,7 +82,7 @@ def as_numpy(column: Any) -> Array:
         return column
     if pa.types.is_large_string(column.type):
         return np.array([*column.to_pylist(), None], object)[:-1]
-    unit = column.type.unit if pa.types.is_timestamp(column.type) else "D"
+    unit: Any = column.type.unit if pa.types.is_timestamp(column.type) else "D"
     whole = column.cast(pa.int32() if unit == "D" else pa.int64())
     moments = whole.fill_null(0).to_numpy().astype(f"datetime64[{unit}]")
     moments[column.is_null().to_numpy(zero_copy_only=False)] = np.datetime64("NaT", unit)
