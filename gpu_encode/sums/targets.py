@@ -1,5 +1,6 @@
 """Targets of a prediction: the kind of each, its classes, and the numbers that are summed."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -27,8 +28,10 @@ from gpu_encode.words.errors.targets import (
     missing_targets,
     more_than_two_labels,
     no_values,
+    numbers_in_text,
     stray_text,
     text_as_quantity,
+    too_many_inferred,
     unknown_target_type,
     weights_all_zero,
 )
@@ -42,8 +45,17 @@ NO_TARGET = "none"
 UNDECIDED = "undecided"
 # The kinds of columns whose values are counted and not summed: each row has the number of a label.
 LABELLED = ("text", "datetime")
-# With more classes than this, whole numbers may be a quantity, and the memory that the classes need is checked.
+# With more classes than this, numbers may be a quantity, and the memory that the classes need is checked.
 MANY_CLASSES = 20
+# From this number of classes on, numbers are taken for labels only if the user says so.
+TOO_MANY_CLASSES = 1_000
+# A number as people write it: with a currency before or behind, separators, a percent sign, a scale or a short unit.
+WRITTEN_NUMBER = re.compile(
+    r"""\s*+ [(+\-\u2212]? \s*+ (?: [A-Z]{0,3}[^\w\s.,+\-()] | [A-Z]{3}\b )? \s*+ [+\-\u2212]? \s*+
+    (?: \d{1,3}(?:,\d\d)*(?:[.,'\u2019_\s]\d{3})+(?:[.,]\d*)? | \d+(?:[.,]\d*)? | [.,]\d+ ) (?: [eE][+\-]?\d+ )?
+    \s*+ (?: [^\W\d_]{1,3} | [^\w\s] )? \)? \s*+""",
+    re.VERBOSE,
+)
 MANY_ROWS = 100_000
 FEW_ROWS = 1_000
 WHOLE_LIMIT = 1 << 62
@@ -210,22 +222,19 @@ def infer_kind(labels: Labels) -> str:
 def infer_present(labels: Labels) -> str:
     """Infer the kind from the rows that have a value."""
     values = labels.checked
-    if isinstance(values, NumberedLabels):
-        return "binary" if len(values.labels) <= 2 else "multiclass"
-    if is_quantity(labels.ops, values):
+    if not isinstance(values, NumberedLabels) and is_quantity(labels.ops, values):
         return "continuous"
     if not isinstance(values, np.ndarray) or (values.dtype.kind in "biu" and len(values) >= MANY_ROWS):
         # Counting numbered labels gives scikit-learn's answer in less time; its own warnings are meant for small data.
-        n_classes = len(labels.distinct[0])
-        warn_of_many_classes(n_classes)
-        return "binary" if n_classes <= 2 else "multiclass"
+        check_many_classes(labels.distinct[0])
+        return "binary" if len(labels.distinct[0]) <= 2 else "multiclass"
     if values.dtype.kind in "OUS":
         refuse_stray_text(*labels.distinct)
     kind = str(type_of_target(values, input_name="y"))
     if kind not in KINDS:
         raise unknown_target_type(kind, KINDS)
-    if kind == "multiclass" and values.dtype.kind in "iuf":
-        warn_of_many_classes(len(labels.distinct[0]))
+    if kind == "multiclass":
+        check_many_classes(labels.distinct[0])
     return kind
 
 
@@ -291,14 +300,22 @@ def refuse_text(values: Any) -> None:
     raise text_as_quantity(values[row], row)
 
 
-def warn_of_many_classes(n_classes: int) -> None:
-    """Warn that a quantity may have been taken for labels."""
-    if n_classes > MANY_CLASSES:
-        warn(
-            f"y holds whole numbers and was inferred to be multiclass with {n_classes} classes. "
-            'Pass target_type="continuous" (--target-type continuous) if it is a quantity; target_type="multiclass" '
-            "says that they are labels."
-        )
+def check_many_classes(labels: Array) -> None:
+    """Warn that a quantity may have been taken for labels; raise ValueError if it would be too many classes."""
+    if len(labels) <= MANY_CLASSES:
+        return
+    held, cure = "whole numbers", 'Pass target_type="continuous" (--target-type continuous)'
+    if labels.dtype.kind not in "iuf":
+        numeric = np.fromiter((WRITTEN_NUMBER.fullmatch(str(label)) is not None for label in labels), bool)
+        if 2 * int(numeric.sum()) < len(labels):
+            return
+        held, cure = numbers_in_text(labels[numeric][0], None if numeric.all() else labels[~numeric][0])
+    if len(labels) >= TOO_MANY_CLASSES:
+        raise too_many_inferred(held, len(labels), cure)
+    warn(
+        f"y holds {held} and was inferred to be multiclass with {len(labels)} classes. {cure} if it is a quantity; "
+        'target_type="multiclass" (--target-type multiclass) says that they are labels.'
+    )
 
 
 def check_room(ops: Ops, n_classes: int, n_bytes: int) -> None:

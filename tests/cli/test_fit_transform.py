@@ -426,3 +426,19 @@ def test_csv_knows_missing_values_and_text_that_passes_through_keeps_its_words(r
     assert output["key"].to_pylist() == [1, 2, 2, 2, 2]
     assert output["country"].to_pylist() == ["NA", "NA", "", None, "None"]
     assert output["price"].to_pylist() == [1.5, None, None, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("cell", ["{}", "${}.1"], ids=["whole numbers", "text"])
+def test_a_quantity_that_would_be_very_many_classes_is_an_error(
+    run: Run, refused: Refused, folder: Path, capsys: pytest.CaptureFixture[str], cell: str
+) -> None:
+    for n_classes in (999, 1000):
+        lines = (f"c{row % 7},{cell.format(row % n_classes)}\n" for row in range(2000))
+        (folder / f"{n_classes}.csv").write_text("city,y\n" + "".join(lines))
+    run("fit-transform 999.csv codes.csv --target y")
+    assert "multiclass with 999 classes" in capsys.readouterr().err
+    said = refused("fit-transform 1000.csv more.csv --target y")
+    assert "would be 1000 classes" in said
+    assert "--target-type continuous" in said
+    assert "--target-type multiclass" in said
+    run("fit-transform 1000.csv more.csv --target y --target-type multiclass")

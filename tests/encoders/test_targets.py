@@ -111,8 +111,8 @@ def test_classes_that_memory_has_no_room_for(call, monkeypatch):
     monkeypatch.setattr(devices, "available_bytes", lambda: 8 << 20)
     says = r'y has 3000 classes.* Pass target_type="continuous" .* take at least [\d.]+ GiB, and 0\.0 GiB'
     tracemalloc.start()
-    with pytest.warns(UserWarning, match="multiclass with 3000 classes"), pytest.raises(ValueError, match=says):
-        call(TargetEncoder())
+    with pytest.raises(ValueError, match=says):
+        call(TargetEncoder(target_type="multiclass"))
     # The memory is refused before it is allocated.
     assert tracemalloc.get_traced_memory()[1] < 8 << 20
     tracemalloc.stop()
@@ -173,8 +173,107 @@ def test_a_typing_error_among_numbers_is_named(y):
 @pytest.mark.host
 def test_text_classes_stay_fine():
     X, some = np.zeros((400, 1)), ["x", "y"] * 198
-    for y in ([*some, "1", "2", "3", "4"], [*map(str, range(300)), *["x"] * 100], [*["1"] * 396, *["x"] * 4]):
+    words = [f"word {row % 30}" for row in range(400)]
+    for y in (
+        [*some, "1", "2", "3", "4"],
+        [*words[:300], *map(str, range(20)), *words[:80]],
+        [*["1"] * 396, *["x"] * 4],
+    ):
         assert TargetEncoder().fit(X, y).target_type_ in ("binary", "multiclass")
+
+
+# How people write numbers: a text for each whole number.
+WRITTEN = {
+    "plain": str,
+    "cents": "{:,.2f}".format,
+    "thousands": lambda number: f"{1000 + number:,}",
+    "points for commas": lambda number: f"1.{number:03d},50",
+    "spaces for commas": lambda number: f"1\u00a0{number:03d}",
+    "apostrophes": lambda number: f"1'{number:03d}",
+    "dollars": "${}.1".format,
+    "a negative price": "-${}".format,
+    "euros": "{} €".format,
+    "euros before": "€ {},50".format,
+    "a code of a currency": "USD {}".format,
+    "a code behind": "{} EUR".format,
+    "spaces behind": "{}  ".format,
+    "a tab before": "\t{}".format,
+    "a percent sign": "{}%".format,
+    "a negative number of accountants": "({}.00)".format,
+    "a minus sign": "\u2212{}".format,
+    "an exponent": "{}e-3".format,
+    "a scale": "{}k".format,
+    "a unit": "{} kg".format,
+    "leading zeros": "{:05d}".format,
+}
+NO_NUMBERS = {
+    "words": "word {}".format,
+    "codes": "E{}.9".format,
+    "dates": lambda number: f"{number % 28 + 1:02d}.05.{2000 + number}",
+    "dates of ISO": lambda number: f"{2000 + number}-05-01",
+    "addresses": "10.0.0.{}".format,
+    "ranges": "{0}-{0}9".format,
+    "names that begin with a number": "{} apples".format,
+    "spaces": lambda number: " " * 5000 + f"x{number}",
+}
+IN_MEMORY = {
+    "pandas": pd.Series,
+    "objects": lambda y: pd.Series(y, dtype=object),
+    "NumPy": np.array,
+    "category": lambda y: pd.Series(y, dtype="category"),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN.keys())
+def test_numbers_written_as_text_are_warned_of(write):
+    X, y = np.zeros((300, 1)), [write(row % 60) for row in range(300)]
+    with pytest.warns(UserWarning, match=r"^y holds numbers written as text, such as .* multiclass with 60 classes"):
+        assert TargetEncoder().fit(X, y).target_type_ == "multiclass"
+    some = ["?" if row % 20 == 7 else text for row, text in enumerate(y)]
+    with pytest.warns(UserWarning, match=r"read '\?' as a missing value .* pass target_type=\"continuous\""):
+        TargetEncoder().fit(X, some)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TargetEncoder(target_type="multiclass").fit(X, y)
+        TargetEncoder().fit(X, [write(row % 20) for row in range(300)])
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("write", NO_NUMBERS.values(), ids=NO_NUMBERS.keys())
+def test_text_that_is_no_number_is_not_warned_of(write):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TargetEncoder().fit(np.zeros((300, 1)), [write(row % 60) for row in range(300)])
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("make", IN_MEMORY.values(), ids=IN_MEMORY.keys())
+@pytest.mark.parametrize("write", [int, float, *list(WRITTEN.values())[:2], NO_NUMBERS["words"]])
+def test_a_thousand_numbers_are_classes_only_if_the_user_says_so(make, write):
+    fewer, more = (make([write(row % n_classes) for row in range(3000)]) for n_classes in (999, 1000))
+    X, parts = np.zeros((3000, 1)), lambda y: fitted_in_parts(TargetEncoder(cv=KFold(2)), [Part(X, y)])
+    if write is NO_NUMBERS["words"]:
+        TargetEncoder(cv=KFold(2)).fit(X, more)
+        return
+    for fit in (
+        lambda y: TargetEncoder(cv=KFold(2)).fit(X, y),
+        lambda y: TargetEncoder(cv=KFold(2)).fit([X[:9], X[9:]], [y[:9], y[9:]]),
+        parts,
+    ):
+        with pytest.warns(UserWarning, match="multiclass with 999 classes"):
+            fit(fewer)
+        says = r'would be 1000 classes, .* target_type="continuous" .*"multiclass" .* allows so many classes\.$'
+        with pytest.raises(ValueError, match=says):
+            fit(more)
+    assert len(TargetEncoder(target_type="multiclass").fit(X, more).classes_) == 1000
+
+
+def test_labels_that_come_numbered_are_warned_of_if_they_are_numbers():
+    """As labels of text on a GPU do."""
+    numbered = NumberedLabels(np.arange(60, dtype=np.int32), np.array(sorted(map("${}.1".format, range(60))), object))
+    with pytest.warns(UserWarning, match=r"such as '\$0\.1', and was inferred to be multiclass with 60 classes"):
+        targets.infer_kind(targets.Labels.of(ops.resolve(60), numbered))
 
 
 def test_rare_classes_are_warned_of_with_an_integer_cv_only(frame, labels):

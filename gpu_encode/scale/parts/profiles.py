@@ -75,8 +75,7 @@ class TargetProfile:
             kind = str(type_of_target(np.repeat(self.labels, 3), input_name="y"))
             if kind not in targets.KINDS:
                 raise unknown_target_type(kind, targets.KINDS)
-        if self.labels.dtype.kind in "iuf":
-            targets.warn_of_many_classes(len(self.labels))
+        targets.check_many_classes(self.labels)
         return "binary" if len(self.labels) <= 2 else "multiclass"
 
 

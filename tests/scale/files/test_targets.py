@@ -93,11 +93,30 @@ def test_classes_that_the_limit_has_no_room_for(tmp_path: Path, scheme: Any, mon
     n_rows = 5000
     table = pa.table({"city": [f"c{row % 7}" for row in range(n_rows)], "y": np.arange(n_rows) * 3})
     pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
-    encoder = TargetEncoder(cv=scheme)
-    with (
-        pytest.warns(UserWarning, match="multiclass with 5000 classes"),
-        pytest.raises(ValueError, match=r"memory_limit is .* Give at least") as caught,
-    ):
+    encoder = TargetEncoder(cv=scheme, target_type="multiclass")
+    with pytest.raises(ValueError, match=r"memory_limit is .* Give at least") as caught:
         encode_dataset(tmp_path / "x.parquet", tmp_path / "y.parquet", encoder, target="y", memory_limit="700 MiB")
     assert caught.value.__notes__[0].startswith("y has 5000 classes, each a column of encodings for every key. Pass")
     assert names_in(tmp_path) == ["x.parquet"]
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("cell", ['"1,{:03d}.50"', "${}.1", "{}  "])
+def test_numbers_written_as_text_are_told(tmp_path: Path, kind: str, cell: str) -> None:
+    says = {999: "was inferred to be multiclass with 999 classes", 1000: "would be 1000 classes"}
+    for n_classes, told in says.items():
+        cells = ["n/a?" if row % 10 == 7 else cell.format(row % (n_classes - 1)) for row in range(N_ROWS)]
+        path = write_csv(tmp_path / f"{n_classes}.csv", cells)
+        if kind == "parquet":
+            table = pa.table(
+                {"city": [f"c{row % 7}" for row in range(N_ROWS)], "y": [text.strip('"') for text in cells]}
+            )
+            path = tmp_path / f"{n_classes}.parquet"
+            pyarrow.parquet.write_table(table, path)
+        expected: Any = pytest.warns(UserWarning, match=rf"^y holds numbers written as text.* {told}.*'n/a\?'")
+        if n_classes == 1000:
+            expected = pytest.raises(ValueError, match=rf"^y holds numbers written as text.* {told}.* target_type=")
+        with expected:
+            encode_dataset(path, tmp_path / f"codes{n_classes}.parquet", TargetEncoder(cv=KFold(2)), target="y")
+    assert "codes1000.parquet" not in names_in(tmp_path)
