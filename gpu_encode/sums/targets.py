@@ -22,16 +22,15 @@ from gpu_encode.tables.frames import Incomplete, NumberedLabels, concatenate, on
 from gpu_encode.tables.frames.columns import check_real
 from gpu_encode.words.errors.parameters import check_option
 from gpu_encode.words.errors.targets import (
+    as_python,
     first_labels,
     incomparable_labels,
     many_columns,
     missing_targets,
     more_than_two_labels,
     no_values,
-    numbers_in_text,
     stray_text,
     text_as_quantity,
-    too_many_inferred,
     unknown_target_type,
     weights_all_zero,
 )
@@ -309,9 +308,16 @@ def check_many_classes(labels: Array) -> None:
         numeric = np.fromiter((WRITTEN_NUMBER.fullmatch(str(label)) is not None for label in labels), bool)
         if 2 * int(numeric.sum()) < len(labels):
             return
-        held, cure = numbers_in_text(labels[numeric][0], None if numeric.all() else labels[~numeric][0])
+        held, words = f"numbers written as text, such as {as_python(labels[numeric][0])},", ""
+        if not numeric.all():
+            other = as_python(labels[~numeric][0])
+            words = f", and read {other} as a missing value (missing_text, --missing-text),"
+        cure = f'Convert y to numbers{words} and pass target_type="continuous" (--target-type continuous)'
     if len(labels) >= TOO_MANY_CLASSES:
-        raise too_many_inferred(held, len(labels), cure)
+        raise ValueError(
+            f"y holds {held} and would be {len(labels)} classes, each a column of encodings for every key. {cure} if "
+            'it is a quantity; target_type="multiclass" (--target-type multiclass) allows so many classes.'
+        )
     warn(
         f"y holds {held} and was inferred to be multiclass with {len(labels)} classes. {cure} if it is a quantity; "
         'target_type="multiclass" (--target-type multiclass) says that they are labels.'

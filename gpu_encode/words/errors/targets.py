@@ -61,21 +61,6 @@ def stray_text(name: str, text: object, n_rows: int, row: int | None = None) -> 
     return ValueError(before + advice) if row is None else RowError(f"{before}, in row ", row, advice)
 
 
-def numbers_in_text(text: object, other: object | None) -> tuple[str, str]:
-    """Say what a target of numbers written as text holds, and what to do with it; `other` is text of no number."""
-    words = "" if other is None else f", and read {as_python(other)} as a missing value (missing_text, --missing-text),"
-    cure = f'Convert y to numbers{words} and pass target_type="continuous" (--target-type continuous)'
-    return f"numbers written as text, such as {as_python(text)},", cure
-
-
-def too_many_inferred(held: str, n_classes: int, cure: str) -> ValueError:
-    """Error for numbers that would become very many classes."""
-    return ValueError(
-        f"y holds {held} and would be {n_classes} classes, each a column of encodings for every key. {cure} if it is a "
-        'quantity; target_type="multiclass" (--target-type multiclass) allows so many classes.'
-    )
-
-
 def many_columns(n_classes: int) -> str:
     """Say that many classes make many columns."""
     return (

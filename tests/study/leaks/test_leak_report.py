@@ -324,6 +324,8 @@ def test_few_rows_are_refused():
     # No row may change its class: the class would be lost, or keep a single row.
     numbers = np.arange(50)
     with pytest.warns(UserWarning, match="least populated class in y has only 1 members") as warned:
-        report = leak_report(TargetEncoder(columns=[0]), numbers.reshape(-1, 1), numbers.astype(str), n_shuffles=3)
+        report = leak_report(
+            TargetEncoder(columns=[0]), numbers.reshape(-1, 1), [*map("class {}".format, numbers)], n_shuffles=3
+        )
     assert len(warned) == 1
     assert report.n_flips == 0
