@@ -375,7 +375,11 @@ REFUSED_TARGETS = [
     ([["a", "b"], [], [np.nan]], ValueError, "y has 1 missing value, in row 2"),
     ([[1, 2], [3], [4]], ValueError, OTHER_LENGTHS + r"y\[1\] 1;"),
     ([[1, 2], [], 3], ValueError, r"y\[2\] should be a 1d array"),
-    ([[1, 2], [], "ab"], TypeError, r"y\[2\] is 'ab', which is not a vector"),
+    (
+        [[1, 2], [], "ab"],
+        TypeError,
+        r"y\[2\] is 'ab', which is not a vector\. Give one value for each row of X: .* table\['ab'\]",
+    ),
     ([[[1], [2, 3]], [], [4]], ValueError, rf"^y\[0\] {RAGGED}"),
     ([DAYS[:2], DAYS[:0], DAYS[2:]], TypeError, "y holds dates or times"),
     ([days.to_frame() for days in (DAYS[:2], DAYS[:0], DAYS[2:])], TypeError, "y holds dates or times"),

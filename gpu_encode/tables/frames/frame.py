@@ -445,7 +445,8 @@ def to_array(data: Any, name: str) -> Any:
                 "gpu_encode.encode_dataset(source, destination, encoder, target=...)."
             )
         raise TypeError(
-            f"{name} is {str(data)!r}, which is not a vector. Give the values of this column, X[{str(data)!r}]."
+            f"{name} is {str(data)!r}, which is not a vector. Give one value for each row of X: if this is a name, "
+            f"the values of the column of this name, such as table[{str(data)!r}]."
         )
     if data is None or not (isinstance(data, (list, tuple, float, int)) or hasattr(data, "__array__")):
         raise TypeError(
