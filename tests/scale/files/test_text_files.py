@@ -4,6 +4,7 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -11,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode import CountEncoder
+from gpu_encode import CountEncoder, TargetEncoder
 from gpu_encode.scale.files import text as text_files
-from tests.scale.files.encoded import encode, read_rows
+from tests.scale.files.encoded import assert_same_table, encode, read_rows
 from tests.strategies import examples
 
 pytestmark = pytest.mark.host
@@ -103,3 +104,40 @@ def check_kept(column: Any, cells: list[str]) -> None:
     written = [cell.replace(".000", "") for cell in column.cast(pa.string()).drop_null().to_pylist()]
     as_python = [str(value) for value in values if value is not None]
     assert present in (written, as_python, [cell.replace(" ", "T") for cell in written])
+
+
+CELLS_OF = {
+    "whole": ["1", "2", "30", "-4"],
+    "zeros": ["007", "07", "7", "010"],
+    "reals": ["1.5", "2.50", "3", "1e3", "-0.0"],
+    "words": ["a", "b b", "ü", "x,y", "x\ny", '"'],
+    "truths": ["TRUE", "FALSE"],
+    "dates": ["2024-01-01", "2023-05-06"],
+    "times": ["2024-01-01 10:00:00", "2024-01-01T10:00:00Z"],
+    "hours": ["10:00", "11:30"],
+    "mixed": ["1", "a", "2.0", "1_000", "0x1F"],
+    "money": ["1,204.50", "3.00", "$5.1", "5%"],
+    "spaces": [" 5", "5", " a"],
+}
+NUMBERS_BEYOND = {"large": ["12345678901234567890", "9223372036854775808"], "digits": ["1" * 22, "2" * 22]}
+
+
+@examples(25)
+@given(data=st.data())
+def test_a_file_is_encoded_as_what_pandas_reads(tmp_path_factory: Any, data: Any) -> None:
+    """With missing cells, pandas keeps whole numbers beyond int64 as text, and words for missing as categories."""
+    kinds = data.draw(st.lists(st.sampled_from([*CELLS_OF, *NUMBERS_BEYOND]), min_size=1, max_size=4, unique=True))
+    columns = {}
+    for kind in kinds:
+        words = st.sampled_from([*text_files.WORDS_FOR_MISSING, "-", "?", "none"])
+        missing = [] if kind in NUMBERS_BEYOND else data.draw(st.lists(words, max_size=2))
+        cells = st.sampled_from([*(CELLS_OF | NUMBERS_BEYOND)[kind], *missing])
+        columns[kind] = data.draw(st.lists(cells, min_size=12, max_size=12))
+    path = tmp_path_factory.getbasetemp() / "read.csv"
+    rows = [[*kinds, "y"], *([*row] for row in zip(*columns.values(), "010110101011", strict=True))]
+    path.write_bytes(as_text(rows, ",", data.draw(st.randoms(use_true_random=False))))
+    frame = pd.read_csv(path)
+    encoder = TargetEncoder(columns=kinds, cv=3, target_type="binary")
+    encode(path, path.with_suffix(".parquet"), encoder, "y", overwrite=True)
+    expected = encoder.fit_transform(frame[kinds], frame["y"])
+    assert_same_table(read_rows(path.with_suffix(".parquet")).select(kinds), pa.Table.from_pandas(expected))
