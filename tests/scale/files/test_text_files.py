@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode import CountEncoder, TargetEncoder
+from gpu_encode import CountEncoder, TargetEncoder, encode_dataset
 from gpu_encode.scale.files import text as text_files
 from tests.scale.files.encoded import assert_same_table, encode, read_rows
 from tests.strategies import examples
@@ -141,3 +141,69 @@ def test_a_file_is_encoded_as_what_pandas_reads(tmp_path_factory: Any, data: Any
     encode(path, path.with_suffix(".parquet"), encoder, "y", overwrite=True)
     expected = encoder.fit_transform(frame[kinds], frame["y"])
     assert_same_table(read_rows(path.with_suffix(".parquet")).select(kinds), pa.Table.from_pandas(expected))
+
+
+LINES = [["city", "code", "price", "y"], ["Bonn", "01234", "3.1", "1"], ["Köln", "1234", "3.10", "0"]]
+LINES += [["Bonn", "01234", "2", "1"], ["Köln", "7", "2", "0"]]
+
+
+def write_lines(path: Path, delimiter: str = ",", encoding: str = "utf-8", quote: str = "") -> Path:
+    path.write_bytes(
+        "".join(delimiter.join(quote + cell + quote for cell in row) + "\n" for row in LINES).encode(encoding)
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("written", "rules"),
+    [
+        ({"delimiter": ";"}, {"delimiter": ";"}),
+        ({"delimiter": "|", "quote": "'"}, {"delimiter": "|", "quote": "'"}),
+        ({"quote": '"'}, {}),
+        ({"encoding": "utf-8-sig"}, {}),
+        ({"encoding": "utf-16"}, {}),
+        ({"encoding": "utf-32"}, {}),
+        ({"encoding": "utf-16-le"}, {"encoding": "utf-16-le"}),
+        ({"encoding": "latin-1"}, {"encoding": "latin-1"}),
+        ({"encoding": "cp1252", "delimiter": "\t"}, {"encoding": "cp1252", "delimiter": "\t"}),
+    ],
+    ids=str,
+)
+def test_delimiters_quotes_and_encodings(tmp_path: Path, written: Any, rules: Any) -> None:
+    assert read_rows(write_lines(tmp_path / "a.csv", **written), **rules) == read_rows(write_lines(tmp_path / "b.csv"))
+
+
+@pytest.mark.parametrize(
+    ("written", "rules", "message"),
+    [
+        ({"delimiter": ";"}, {}, r"With ';', every row has 4 cells: give delimiter=';'"),
+        ({"delimiter": "\t"}, {}, r"With '\\t', every row has 4 cells: give delimiter='\\t'"),
+        ({"delimiter": "|"}, {}, r"With '\|', every row has 4 cells"),
+        ({"encoding": "utf-16-le"}, {}, r"looks like UTF-16 without a byte-order mark. Give encoding='utf-16-le'"),
+        ({"encoding": "latin-1"}, {}, r"line 3 holds bytes that are not UTF-8. Give the encoding"),
+        ({}, {"encoding": "klingon"}, r"encoding 'klingon' is unknown to Python"),
+        ({}, {"delimiter": ";;"}, r"delimiter must be one ASCII character, such as ';' or '\\t'. Got ';;'"),
+        ({}, {"quote": "\n"}, r"quote must be one ASCII character"),
+        ({}, {"delimiter": "'", "quote": "'"}, r"delimiter and quote must differ. Got \"'\" for both"),
+    ],
+    ids=str,
+)
+def test_wrong_guesses_name_what_would_fit(tmp_path: Path, written: Any, rules: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        encode_dataset(
+            write_lines(tmp_path / "a.csv", **written),
+            tmp_path / "out.csv",
+            CountEncoder(columns=["city"]),
+            **rules,
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_cells_of_two_spellings_are_told_once(tmp_path: Path) -> None:
+    source, encoder = write_lines(tmp_path / "a.csv"), CountEncoder(columns=["code", "price"])
+    with pytest.warns(UserWarning, match="different spellings") as caught:
+        encode_dataset(source, tmp_path / "out.csv", encoder)
+    (message,) = [str(one.message) for one in caught]
+    assert "'01234' and '1234' in column 'code', '3.1' and '3.10' in column 'price'" in message
+    assert "text=['code', 'price'] (--text code,price)" in message
+    encode_dataset(source, tmp_path / "text.csv", encoder, text=["code", "price"])
