@@ -197,14 +197,6 @@ def test_a_reader_that_leaves_gets_no_complaint(words: list[str]) -> None:
     assert work.returncode == 1
 
 
-@pytest.fixture
-def heeded() -> Iterator[None]:
-    """Let processes heed SIGINT: what a shell runs in the background ignores it, and so do all its children."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_in_mid_run_leaves_neither_output_nor_model(
