@@ -77,6 +77,14 @@ def xp() -> Any:
     return found
 
 
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Let processes heed SIGINT: what a shell runs in the background ignores it, and so do all its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(autouse=True)
 def _short_in_the_simulator() -> Iterator[None]:
     """Fail, rather than run for an hour, if a test has too many rows for the simulator."""

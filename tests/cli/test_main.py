@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -195,14 +194,6 @@ def test_a_reader_that_leaves_gets_no_complaint(words: list[str]) -> None:
         work.stdout.close()
         assert work.stderr.read() == ""
     assert work.returncode == 1
-
-
-@pytest.fixture
-def heeded() -> Iterator[None]:
-    """Let processes heed SIGINT: what a shell runs in the background ignores it, and so do all its children."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("heeded")

@@ -12,7 +12,7 @@ from sklearn.base import clone
 import gpu_encode as ge
 from gpu_encode.seam.ops import use_backend
 
-pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("heeded")]
 
 RANDOM = np.random.default_rng(0)
 FEW, MANY = RANDOM.integers(0, 2, (300, 10)), RANDOM.integers(0, 5000, (40_000, 40))

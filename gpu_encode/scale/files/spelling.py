@@ -105,9 +105,8 @@ def spelled(values: Any) -> list[Any]:
 
 def told(pairs: dict[str, tuple[str, str]]) -> str:
     """Say that cells of different spellings are one category."""
-    shown = "; ".join(f"{name!r}: {one!r} and {other!r}" for name, (one, other) in pairs.items())
-    names = ",".join(pairs)
+    shown = ", ".join(f"{one!r} and {other!r} in column {name!r}" for name, (one, other) in pairs.items())
     return (
-        f"Cells that are spelled differently are one category, since their column was read as numbers, dates or "
-        f"booleans, of column {shown}. If they are different, give text={[*pairs]} (--text {names})."
+        "Cells of different spellings are one category, since their columns were read as numbers, dates or booleans: "
+        f"{shown}. If they are different categories, give text={[*pairs]} (--text {','.join(pairs)})."
     )

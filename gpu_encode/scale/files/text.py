@@ -85,6 +85,8 @@ class TextRules:
             is_sign = isinstance(given, str) and given.isascii() and re.fullmatch(r"[^\r\n]", given)
             if not (given is None or is_sign or (given == "" and parameter == "quote")):
                 raise ValueError(f"{parameter} must be one ASCII character, such as ';' or '\\t'. Got {given!r}.")
+        if self.quote is not None and self.quote == self.delimiter:
+            raise ValueError(f"delimiter and quote must differ. Got {self.quote!r} for both.")
         try:
             codecs.lookup(self.encoding or "utf-8")
         except (LookupError, TypeError):

@@ -4,6 +4,7 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -11,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode import CountEncoder
+from gpu_encode import CountEncoder, TargetEncoder, encode_dataset
 from gpu_encode.scale.files import text as text_files
-from tests.scale.files.encoded import encode, read_rows
+from tests.scale.files.encoded import assert_same_table, encode, read_rows
 from tests.strategies import examples
 
 pytestmark = pytest.mark.host
@@ -103,3 +104,106 @@ def check_kept(column: Any, cells: list[str]) -> None:
     written = [cell.replace(".000", "") for cell in column.cast(pa.string()).drop_null().to_pylist()]
     as_python = [str(value) for value in values if value is not None]
     assert present in (written, as_python, [cell.replace(" ", "T") for cell in written])
+
+
+CELLS_OF = {
+    "whole": ["1", "2", "30", "-4"],
+    "zeros": ["007", "07", "7", "010"],
+    "reals": ["1.5", "2.50", "3", "1e3", "-0.0"],
+    "words": ["a", "b b", "ü", "x,y", "x\ny", '"'],
+    "truths": ["TRUE", "FALSE"],
+    "dates": ["2024-01-01", "2023-05-06"],
+    "times": ["2024-01-01 10:00:00", "2024-01-01T10:00:00Z"],
+    "hours": ["10:00", "11:30"],
+    "mixed": ["1", "a", "2.0", "1_000", "0x1F"],
+    "money": ["1,204.50", "3.00", "$5.1", "5%"],
+    "spaces": [" 5", "5", " a"],
+}
+NUMBERS_BEYOND = {"large": ["12345678901234567890", "9223372036854775808"], "digits": ["1" * 22, "2" * 22]}
+
+
+@examples(25)
+@given(data=st.data())
+def test_a_file_is_encoded_as_what_pandas_reads(tmp_path_factory: Any, data: Any) -> None:
+    """With missing cells, pandas keeps whole numbers beyond int64 as text, and words for missing as categories."""
+    kinds = data.draw(st.lists(st.sampled_from([*CELLS_OF, *NUMBERS_BEYOND]), min_size=1, max_size=4, unique=True))
+    columns = {}
+    for kind in kinds:
+        words = st.sampled_from([*text_files.WORDS_FOR_MISSING, "-", "?", "none"])
+        missing = [] if kind in NUMBERS_BEYOND else data.draw(st.lists(words, max_size=2))
+        cells = st.sampled_from([*(CELLS_OF | NUMBERS_BEYOND)[kind], *missing])
+        columns[kind] = data.draw(st.lists(cells, min_size=12, max_size=12))
+    path = tmp_path_factory.getbasetemp() / "read.csv"
+    rows = [[*kinds, "y"], *([*row] for row in zip(*columns.values(), "010110101011", strict=True))]
+    path.write_bytes(as_text(rows, ",", data.draw(st.randoms(use_true_random=False))))
+    frame = pd.read_csv(path)
+    encoder = TargetEncoder(columns=kinds, cv=3, target_type="binary")
+    encode(path, path.with_suffix(".parquet"), encoder, "y", overwrite=True)
+    expected = encoder.fit_transform(frame[kinds], frame["y"])
+    assert_same_table(read_rows(path.with_suffix(".parquet")).select(kinds), pa.Table.from_pandas(expected))
+
+
+LINES = [["city", "code", "price", "y"], ["Bonn", "01234", "3.1", "1"], ["Köln", "1234", "3.10", "0"]]
+LINES += [["Bonn", "01234", "2", "1"], ["Köln", "7", "2", "0"]]
+
+
+def write_lines(path: Path, delimiter: str = ",", encoding: str = "utf-8", quote: str = "") -> Path:
+    path.write_bytes(
+        "".join(delimiter.join(quote + cell + quote for cell in row) + "\n" for row in LINES).encode(encoding)
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("written", "rules"),
+    [
+        ({"delimiter": ";"}, {"delimiter": ";"}),
+        ({"delimiter": "|", "quote": "'"}, {"delimiter": "|", "quote": "'"}),
+        ({"quote": '"'}, {}),
+        ({"encoding": "utf-8-sig"}, {}),
+        ({"encoding": "utf-16"}, {}),
+        ({"encoding": "utf-32"}, {}),
+        ({"encoding": "utf-16-le"}, {"encoding": "utf-16-le"}),
+        ({"encoding": "latin-1"}, {"encoding": "latin-1"}),
+        ({"encoding": "cp1252", "delimiter": "\t"}, {"encoding": "cp1252", "delimiter": "\t"}),
+    ],
+    ids=str,
+)
+def test_delimiters_quotes_and_encodings(tmp_path: Path, written: Any, rules: Any) -> None:
+    assert read_rows(write_lines(tmp_path / "a.csv", **written), **rules) == read_rows(write_lines(tmp_path / "b.csv"))
+
+
+@pytest.mark.parametrize(
+    ("written", "rules", "message"),
+    [
+        ({"delimiter": ";"}, {}, r"With ';', every row has 4 cells: give delimiter=';'"),
+        ({"delimiter": "\t"}, {}, r"With '\\t', every row has 4 cells: give delimiter='\\t'"),
+        ({"delimiter": "|"}, {}, r"With '\|', every row has 4 cells"),
+        ({"encoding": "utf-16-le"}, {}, r"looks like UTF-16 without a byte-order mark. Give encoding='utf-16-le'"),
+        ({"encoding": "latin-1"}, {}, r"line 3 holds bytes that are not UTF-8. Give the encoding"),
+        ({}, {"encoding": "klingon"}, r"encoding 'klingon' is unknown to Python"),
+        ({}, {"delimiter": ";;"}, r"delimiter must be one ASCII character, such as ';' or '\\t'. Got ';;'"),
+        ({}, {"quote": "\n"}, r"quote must be one ASCII character"),
+        ({}, {"delimiter": "'", "quote": "'"}, r"delimiter and quote must differ. Got \"'\" for both"),
+    ],
+    ids=str,
+)
+def test_wrong_guesses_name_what_would_fit(tmp_path: Path, written: Any, rules: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        encode_dataset(
+            write_lines(tmp_path / "a.csv", **written),
+            tmp_path / "out.csv",
+            CountEncoder(columns=["city"]),
+            **rules,
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_cells_of_two_spellings_are_told_once(tmp_path: Path) -> None:
+    source, encoder = write_lines(tmp_path / "a.csv"), CountEncoder(columns=["code", "price"])
+    with pytest.warns(UserWarning, match="different spellings") as caught:
+        encode_dataset(source, tmp_path / "out.csv", encoder)
+    (message,) = [str(one.message) for one in caught]
+    assert "'01234' and '1234' in column 'code', '3.1' and '3.10' in column 'price'" in message
+    assert "text=['code', 'price'] (--text code,price)" in message
+    encode_dataset(source, tmp_path / "text.csv", encoder, text=["code", "price"])
