@@ -34,6 +34,7 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale import messages
 from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import RECORD
+from gpu_encode.scale.files.text import TextRules
 from gpu_encode.scale.files.writing import Destination, Output, store_of, work_path
 from gpu_encode.scale.parts import PartialSums
 from gpu_encode.scale.parts.sums import SegmentSums
@@ -497,6 +498,10 @@ def describe_run(source: Source, destination: Destination, choices: Mapping[str,
         Other choices that decide the output, as JSON values.
     """
     facts: dict[str, Any] = {"the version of gpu-encode": gpu_encode.__version__}
+    rules = source.contents[0].rules or TextRules()
+    for name in ("missing_words", "text", "delimiter", "quote", "encoding"):
+        given = getattr(rules, name)
+        facts[f"the parameter {name}"] = given if isinstance(given, str | None) else [*given]
     for file, state in zip(source.files, source.states, strict=True):
         facts[f"size and time of the last change of {file.path}"] = list(state)
     facts |= {

@@ -5,11 +5,12 @@ file would give.  These types are found block by block.
 """
 
 import codecs
+import contextlib
 import csv
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -82,13 +83,13 @@ class TextRules:
     def check(self) -> None:
         """Refuse signs and encodings that no text file has."""
         for parameter, given in (("delimiter", self.delimiter), ("quote", self.quote)):
-            is_sign = isinstance(given, str) and given.isascii() and re.fullmatch(r"[^\r\n]", given)
+            is_sign = isinstance(given, str) and given.isascii() and re.fullmatch(r"[^\r\n\0]", given)
             if not (given is None or is_sign or (given == "" and parameter == "quote")):
                 raise ValueError(f"{parameter} must be one ASCII character, such as ';' or '\\t'. Got {given!r}.")
         if self.quote is not None and self.quote == self.delimiter:
             raise ValueError(f"delimiter and quote must differ. Got {self.quote!r} for both.")
         try:
-            codecs.lookup(self.encoding or "utf-8")
+            "".encode(self.encoding or "utf-8")
         except (LookupError, TypeError):
             raise ValueError(
                 f"encoding {self.encoding!r} is unknown to Python. Give one such as 'utf-8', 'utf-16' or 'latin-1'."
@@ -132,8 +133,8 @@ def conversion(words: Sequence[str], types: Mapping[str, Any], columns: Sequence
         strings_can_be_null=True,
         quoted_strings_can_be_null=True,
         # 0 and 1 are numbers, also beside words.
-        true_values=["true", "True", "TRUE"],
-        false_values=["false", "False", "FALSE"],
+        true_values=["".join(signs) for signs in product(*zip("true", "TRUE", strict=True))],
+        false_values=["".join(signs) for signs in product(*zip("false", "FALSE", strict=True))],
         column_types=dict(types),
         include_columns=None if columns is None else list(columns),
     )
@@ -181,6 +182,11 @@ class Quotes:
         Text in UTF-8 that begins with a row.
     parsing : pyarrow.csv.ParseOptions
 
+    Attributes
+    ----------
+    open_at : int or None
+        Where the last mark is, if the text ends inside of its cell.
+
     Examples
     --------
     >>> quotes = Quotes(b'a,"b,\nc"\nd,"e', pyarrow.csv.ParseOptions())
@@ -196,6 +202,7 @@ class Quotes:
             found = np.flatnonzero(np.frombuffer(text, np.uint8) == quote[0])
             if not self._are_pairs(found, quote):
                 found = self._search(quote)
+        self.open_at = int(found[-1]) if len(found) % 2 else None
         # Quotation marks in pairs; the last one may be open.
         self._opened, self._closed = found[::2], np.append(found[1::2], [len(text)] * (len(found) % 2)).astype(np.int64)
 
@@ -326,18 +333,25 @@ def blocks(file: "SourceFile", rules: TextRules) -> Iterator[Block]:
     """Read a text file in blocks of whole rows."""
     parsing = rules.parsing(file.suffix)
     names: list[str] = []
-    left, size = b"", min(FIRST_BLOCK, BLOCK)
+    left, size, n_lines, ended = b"", min(FIRST_BLOCK, BLOCK), 1, False
     with open_text(file) as stream:
         more = stream.read(size)
         decode = decoding(more, rules.encoding)
-        while more or left:
-            text = left + (more if decode is None else decode(more, not more))
+        while not ended:
+            ended = not more
+            text = left + (more if decode is None else decode(more, ended))
             if not names:
                 text = text.lstrip(b"\r\n")
-            if not more and not text.endswith(b"\n"):
+            if ended and text and not text.endswith(b"\n"):
                 text += b"\n"
             quotes = Quotes(text, parsing)
-            stop = quotes.end_of_rows() if more else len(text)
+            if ended and quotes.open_at is not None:
+                line = n_lines + text.count(b"\n", 0, quotes.open_at)
+                raise pa.ArrowInvalid(
+                    f"the quotation mark {parsing.quote_char} that opens in line {line} is never closed. If it is no "
+                    "quotation mark, give quote='' (--quote '')"
+                )
+            stop = len(text) if ended else quotes.end_of_rows()
             if not stop and len(text) >= BLOCK:
                 raise pa.ArrowInvalid("straddling object")
             left = text[stop:]
@@ -345,7 +359,8 @@ def blocks(file: "SourceFile", rules: TextRules) -> Iterator[Block]:
                 is_first = not names
                 names = names or quotes.header(parsing)
                 yield Block(text[:stop], names, is_first, parsing, quotes)
-            more = stream.read(size) if more else b""
+                n_lines += text.count(b"\n", 0, stop)
+            more = b"" if ended else stream.read(size)
     if not names:
         raise pa.ArrowInvalid("Empty CSV file")
 
@@ -422,33 +437,39 @@ def scan(file: "SourceFile", rules: TextRules) -> Scan:
 
 
 def kind_in(block: Block, number: int, column: Any, words: Sequence[str]) -> Any:
-    """Give the type of a column of one block, from its values in the type that Arrow chose.
+    """Give the type of a column of one block, from its values in the type that Arrow chose."""
+    if column.type == pa.int64() and (b"0x" in block.text or b"0X" in block.text):
+        # Arrow reads 0x1F as a number.
+        is_hexadecimal = pc.match_substring_regex(texts_in(block, number, words), r"^\s*[+-]?0[xX]")
+        return pa.string() if pc.any(is_hexadecimal).as_py() else column.type
+    if column.type == pa.float64() and column.null_count < len(column):
+        return kind_of_floats(block, number, column, words)
+    return column.type
 
-    Arrow reads whole numbers beyond int64 as floats, and 0x1F as a number.
-    """
-    kind = column.type
-    if kind == pa.int64():
-        looks_odd = b"0x" in block.text or b"0X" in block.text
-    elif kind == pa.float64() and column.null_count < len(column):
-        least, greatest = pc.min_max(column).as_py().values()
-        looks_odd = max(-least, greatest) >= 2.0**63
-    else:
-        return kind
-    if not looks_odd:
-        return kind
-    texts = block.read(conversion(words, dict.fromkeys(block.names, pa.string()))).column(number)
-    is_whole = pc.all(pc.match_substring_regex(texts, r"^\s*-?[0-9]+\s*$")).as_py()
-    if kind == pa.int64():
-        return kind if not pc.any(pc.match_substring_regex(texts, "^\\s*[+-]?0[xX]")).as_py() else pa.string()
-    if is_whole:
-        for larger in LARGE_NUMBERS:
-            try:
-                pc.utf8_trim_whitespace(texts).cast(larger)
-            except pa.ArrowInvalid:
-                continue
-            return larger
+
+def kind_of_floats(block: Block, number: int, column: Any, words: Sequence[str]) -> Any:
+    """Give the type of a column that Arrow read as floats, as it reads large whole numbers and the word NAN."""
+    if pc.any(pc.is_nan(column)).as_py():
         return pa.string()
-    return kind
+    least, greatest = pc.min_max(column).as_py().values()
+    if max(-least, greatest) < 2.0**63:
+        return column.type
+    texts = texts_in(block, number, words)
+    if not pc.all(pc.match_substring_regex(texts, r"^\s*-?[0-9]+\s*$")).as_py():
+        return column.type
+    # Arrow's cast of more digits than a decimal has gives another number.
+    is_short = pc.all(pc.match_substring_regex(texts, r"^\s*-?0*[0-9]{1,38}\s*$")).as_py()
+    for larger in LARGE_NUMBERS if is_short else ():
+        with contextlib.suppress(pa.ArrowInvalid):
+            pc.utf8_trim_whitespace(texts).cast(larger)
+            return larger
+    return pa.string()
+
+
+def texts_in(block: Block, number: int, words: Sequence[str]) -> Any:
+    """Read a column of a block as text, with null for missing values."""
+    name = block.names[number]
+    return block.read(conversion(words, {name: pa.string()}, [name])).column(0)
 
 
 def join_types(kinds: set[Any], fits: Callable[[Any], bool]) -> Any:

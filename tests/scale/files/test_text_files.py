@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,9 @@ from hypothesis import strategies as st
 
 from gpu_encode import CountEncoder, TargetEncoder, encode_dataset
 from gpu_encode.scale.files import text as text_files
+from gpu_encode.scale.files.source import open_source
+from gpu_encode.scale.files.staging import describe_run
+from gpu_encode.scale.files.text import TextRules
 from tests.scale.files.encoded import assert_same_table, encode, read_rows
 from tests.strategies import examples
 
@@ -182,6 +186,8 @@ def test_delimiters_quotes_and_encodings(tmp_path: Path, written: Any, rules: An
         ({"encoding": "utf-16-le"}, {}, r"looks like UTF-16 without a byte-order mark. Give encoding='utf-16-le'"),
         ({"encoding": "latin-1"}, {}, r"line 3 holds bytes that are not UTF-8. Give the encoding"),
         ({}, {"encoding": "klingon"}, r"encoding 'klingon' is unknown to Python"),
+        ({}, {"encoding": "rot13"}, r"encoding 'rot13' is unknown to Python"),
+        ({}, {"delimiter": "\0"}, r"delimiter must be one ASCII character"),
         ({}, {"delimiter": ";;"}, r"delimiter must be one ASCII character, such as ';' or '\\t'. Got ';;'"),
         ({}, {"quote": "\n"}, r"quote must be one ASCII character"),
         ({}, {"delimiter": "'", "quote": "'"}, r"delimiter and quote must differ. Got \"'\" for both"),
@@ -207,3 +213,50 @@ def test_cells_of_two_spellings_are_told_once(tmp_path: Path) -> None:
     assert "'01234' and '1234' in column 'code', '3.1' and '3.10' in column 'price'" in message
     assert "text=['code', 'price'] (--text code,price)" in message
     encode_dataset(source, tmp_path / "text.csv", encoder, text=["code", "price"])
+
+
+@pytest.mark.parametrize("block", [8, 1 << 20])
+def test_a_file_that_is_cut_off_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(text_files, "FIRST_BLOCK", block)
+    (tmp_path / "mark.csv").write_text('k,v\na,"1\n2"\nb,"oops\nc,3\nd,4\n')
+    with pytest.raises(ValueError, match=r'the quotation mark " that opens in line 4 is never closed'):
+        read_rows(tmp_path / "mark.csv")
+    (tmp_path / "inch.csv").write_text('k,v\na,"1\nb,2\n')
+    assert read_rows(tmp_path / "inch.csv", quote="").to_pydict() == {"k": ["a", "b"], "v": ['"1', "2"]}
+    (tmp_path / "sign.csv").write_bytes("k,v\na,1\n".encode("utf-16") + b"\x41")
+    with pytest.raises(ValueError, match="holds bytes that are not UTF-16"):
+        read_rows(tmp_path / "sign.csv")
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1" * 38, "1"], pa.decimal128(38)),
+        (["9" * 39, "1"], pa.string()),
+        (["1" * 40, "1"], pa.string()),
+        (["0" * 20 + "1" * 30, "1"], pa.decimal128(38)),
+        (["NAN", "1"], pa.string()),
+        (["NAN", "1.5"], pa.string()),
+        (["tRue", "FALSE"], pa.bool_()),
+        (["0x1F", "2"], pa.string()),
+    ],
+)
+def test_kinds_of_cells(tmp_path: Path, cells: list[str], kind: Any) -> None:
+    (tmp_path / "cells.csv").write_text("k\n" + "".join(cell + "\n" for cell in cells))
+    column = read_rows(tmp_path / "cells.csv")["k"]
+    assert column.type == kind
+    if kind == pa.string():
+        assert column.to_pylist() == cells
+
+
+@pytest.mark.parametrize(
+    "rule", [{"missing_words": ["-"]}, {"text": ["code"]}, {"delimiter": ";"}, {"quote": "'"}, {"encoding": "latin-1"}]
+)
+def test_a_run_does_not_go_on_with_other_rules(tmp_path: Path, rule: Any) -> None:
+    (tmp_path / "a.csv").write_text("city;,code\na;,b\n")
+    destination = SimpleNamespace(compression=None, suffix=".csv")
+    usual, other = (
+        describe_run(open_source(tmp_path / "a.csv", TextRules(**given)), destination, {}) for given in ({}, rule)
+    )
+    (name,) = rule
+    assert usual[f"the parameter {name}"] != other[f"the parameter {name}"]
