@@ -36,15 +36,15 @@ COUNTS_A_ROW, COPIED_WORDS, MOST_COPIES = 0.5, 4096, 32
 THREADS, CELL_THREADS = (raw.THREADS, 32) if SIMULATED else (512, 256)
 
 
-def number_rows(rows: "FoldedRows", n_views: int, n_cells: int) -> "tuple[NarrowCodes, Array]":
+def number_rows(rows: "FoldedRows", n_rows: int, n_views: int, n_cells: int) -> "tuple[NarrowCodes, Array]":
     """Give two columns, the fold of each row, and its fold and class as one number; and zeros for counts of cells."""
-    assert rows.rows.classes is not None
-    within = len(rows.new_rows) * rows.n_classes
-    codes = room_for([n_views, within], [bytes_of(within)] * 2, len(rows.rows.classes))
+    classes, within = rows.rows.classes, len(rows.new_rows) * rows.n_classes
+    codes = room_for([n_views, within], [bytes_of(within)] * 2, n_rows)
     counts = empty(n_cells * within, np.uint32)
     blocks = blocks_for(codes.n_rows, 4 * raw.THREADS, raw.BLOCKS)
     given = (
-        to_device(rows.rows.classes),
+        n_rows,
+        empty(0, np.int32) if classes is None else to_device(classes),
         *fold_source(rows.folds),
         rows.n_classes,
         codes_at(codes, 0),
@@ -175,7 +175,7 @@ def sum_keys(keys: "KeyColumns", rows: "FoldedRows", /) -> list[DeferredCounts]:
     for start, stop in split_keys(keys.n_cells, 4 * n_counts):
         some = keys._replace(members=keys.members[start:stop])
         parts.append((some.members, batch_of(some, [0] * len(some.members), n_counts, keys.codes.n_rows)))
-    numbers, counts = number_rows(rows, len(rows.new_rows), sum(parts[0][1].cells))
+    numbers, counts = number_rows(rows, keys.codes.n_rows, len(rows.new_rows), sum(parts[0][1].cells))
     found: list[DeferredCounts] = []
     for members, batch in parts:
         if found:

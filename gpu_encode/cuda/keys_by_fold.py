@@ -85,7 +85,7 @@ def encode_keys_by_fold(
     priors, counters, (totals, new_rows, *plans) = priors_of(population, rule.blend.shrinkage, *given)
     views, first = views_of(rows.visibility, n_folds, rows.n_classes), rows.n_classes - shape[1]
     formula = Formula(first, views, new_rows, rule_words(rule), priors, totals.view(np.float64), counters)
-    numbers, counts = number_rows(rows, views.n_views, sum(batches[0].cells))
+    numbers, counts = number_rows(rows, keys.codes.n_rows, views.n_views, sum(batches[0].cells))
     tables: list[Array] = []
     for batch, plan in zip(batches, plans, strict=True):
         if tables:

@@ -190,8 +190,8 @@ class Quotes:
     Examples
     --------
     >>> quotes = Quotes(b'a,"b,\nc"\nd,"e', pyarrow.csv.ParseOptions())
-    >>> quotes.end_of_rows(), quotes.hidden(10)
-    (10, b'a,"b\xff\xfec"\n')
+    >>> quotes.end_of_rows(), quotes.hidden(9)
+    (9, b'a,"b\xff\xfec"\n')
     """
 
     def __init__(self, text: bytes, parsing: Any) -> None:
