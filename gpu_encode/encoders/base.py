@@ -9,7 +9,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils._set_output import _get_output_config
@@ -37,7 +36,7 @@ from gpu_encode.tables.categories.keys import categories_as_numpy
 from gpu_encode.tables.categories.vocabulary import as_python
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.tables.frames.labels import as_numpy
-from gpu_encode.words.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
+from gpu_encode.words.annotations import ArrayLike, ByKey, Categories, Columns, Device, FloatType, Table, Vector
 from gpu_encode.words.errors.parameters import KnownKeywords
 from gpu_encode.words.terminal import printable_lines
 
