@@ -286,9 +286,11 @@ def columns_of_rows(shared: ShuffledSums, part: Part, context: FitContext) -> di
     columns = {VIEW: narrow(shuffle.view_of_rows(shared, part))}
     labels = context.targets[0].labels
     [plan, *_] = shared.encoding_plan.fold_plans(context.selection, rows, labels, part.first_row)
-    if plan.folds is not None:
-        is_rule = isinstance(plan.folds, FoldPattern)
-        columns[FOLD] = narrow(fold_array(plan.folds, 0, rows.n_rows) if is_rule else to_host(plan.folds))
+    folds: Any = plan.folds
+    if isinstance(folds, FoldPattern):
+        folds = fold_array(folds, 0, rows.n_rows)
+    if folds is not None:
+        columns[FOLD] = narrow(to_host(folds))
     for number, column in enumerate(context.summed):
         values = to_host(column.target.values)
         columns[target_name(number)] = narrow(values) if column.target.is_classification else values
