@@ -837,7 +837,7 @@ class CategoryEncoder(Encoder):
         sample_weight : array of shape (n_rows,), optional
             With X: the weights of the rows.  Sums of weights that have fractions take more digits.
         device_memory : int or str, optional
-            Free memory of a GPU, in bytes or as "80GB"; it need not be there.  None: the free memory where the call
+            Free memory of a GPU, in bytes or as "80GiB"; it need not be there.  None: the free memory where the call
             would run.
 
         Returns
@@ -865,20 +865,20 @@ class CategoryEncoder(Encoder):
         >>> from gpu_encode import TargetEncoder, interactions
         >>> encoder = TargetEncoder(columns=interactions(["shop", "city", "day"], order=2), dtype="float32")
         >>> sizes = {"shop": 2_000, "city": 300, "day": 365}
-        >>> plan = encoder.plan(rows=100_000_000, categories=sizes, device_memory="6GB")
+        >>> plan = encoder.plan(rows=100_000_000, categories=sizes, device_memory="6GiB")
         >>> print(plan)
         rows              100,000,000
         keys              6, the largest shop_x_day of at most 732,366 categories
         cells             14,475,010
-        codes of columns  2.4 GB
-        work              2.2 GB
-        tables            162.2 MB
-        output            2.4 GB
-        in all, at most   7.2 GB
-        free (cuda)       6.0 GB
+        codes of columns  2.2 GiB
+        work              2.0 GiB
+        tables            154.7 MiB
+        output            2.2 GiB
+        in all, at most   6.7 GiB
+        free (cuda)       6.0 GiB
         fits              no; in 2 batches of keys or in 2 parts of rows (partial_fit, encode_dataset)
         >>> plan.batches
-        [['shop', 'city', 'day'], ['shop_x_city', 'shop_x_day', 'city_x_day']]
+        [['shop', 'city', 'day', 'shop_x_city'], ['shop_x_day', 'city_x_day']]
         """
         # Few calls need a plan.
         from gpu_encode.fitting.memory_plan import Asked, plan_memory

@@ -112,12 +112,7 @@ def rate(speed: float) -> str:
     >>> rate(2_345_678)
     '2.3 M rows/s'
     """
-    return f"{with_prefix(speed)} rows/s"
-
-
-def with_prefix(number: float) -> str:
-    """Write a number with the prefix of its unit; the caller adds the unit."""
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:.1f} {letter}"
-    return f"{number:.0f}"
+    for size, letter in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if speed >= size:
+            return f"{speed / size:.1f}{letter} rows/s"
+    return f"{speed:.0f} rows/s"
