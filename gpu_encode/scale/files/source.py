@@ -21,14 +21,14 @@ from gpu_encode.scale import messages
 from gpu_encode.scale.files import files, stores
 from gpu_encode.scale.files.files import SourceFile, SourceFiles
 from gpu_encode.scale.files.formats import SUFFIXES, Contents, has_fixed_width, is_text, read_batches, value_type
-from gpu_encode.scale.files.pandas_note import index_of, ranges_of
+from gpu_encode.scale.files.pandas_note import ranges_of
 from gpu_encode.scale.files.spelling import Spelling, told
 from gpu_encode.scale.files.streams import Stream, open_stream
 from gpu_encode.scale.files.text import AS_IT_STANDS, WHERE_NEEDED, TextRules
 from gpu_encode.scale.parts import Part
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames.column_choice import is_choice
-from gpu_encode.tables.frames.columns import learn_types_of_pandas
+from gpu_encode.tables.frames.columns import index_of, learn_types_of_pandas
 from gpu_encode.words import notices
 from gpu_encode.words.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.words.errors.values import RowError
