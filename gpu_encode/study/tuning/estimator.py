@@ -27,8 +27,18 @@ class TunedEncoderCV(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_o
     ----------
     encoder : TargetEncoder, ImpactEncoder, WeightOfEvidenceEncoder or CatBoostEncoder, optional
         It is cloned.  None: ``TargetEncoder()``.
-    smoothings, priors, schemes, folds, per_column, scoring
-        As in `tune`.
+    smoothings : list, optional
+        Values of `smooth` (or of the parameter in its place) to choose from; None: those of `tune`.
+    priors : list, optional
+        Values of `prior` or `priors` to choose from.  None: the encoder's own.
+    schemes : list, optional
+        Values of `cv` to choose from.  None: the encoder's own.
+    folds : int, default=5
+        Number of held-out folds, if neither `schemes` nor `cv` has folds.
+    per_column : bool, default=False
+        Choose for each column separately.
+    scoring : "roc_auc" or None, default=None
+        None: choose by the likelihood of held-out rows.  "roc_auc": by the area under their ROC curve.
 
     Attributes
     ----------
@@ -213,4 +223,4 @@ class TunedEncoderCV(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_o
         if (names := getattr(encoder, "feature_names_in_", None)) is not None:
             self.feature_names_in_ = names
         else:
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
