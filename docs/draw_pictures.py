@@ -162,7 +162,9 @@ def write_svg(name: str, display: Any) -> str:
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r'(<g) id="[^"]*"', r"\1", text)
     text = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", text)
-    text = text.replace("#ffffff", PAPER).replace("#000000", INK)
+    # Numbers in the cells of a heat map are light or dark as their cells are, whatever the page is.
+    if "<image" not in text:
+        text = text.replace("#ffffff", PAPER).replace("#000000", INK).replace("<svg ", f'<svg fill="{INK}" ', 1)
     return re.sub(r"\s*\n\s*", "\n", text)
 
 
