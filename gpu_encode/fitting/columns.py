@@ -23,7 +23,7 @@ from gpu_encode.tables.categories.values import Values, from_numpy
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces, with_piece
 from gpu_encode.tables.frames.column_choice import is_choice, list_columns
-from gpu_encode.tables.frames.columns import index_of
+from gpu_encode.tables.frames.columns import NOTE, index_of
 from gpu_encode.words.annotations import Column
 from gpu_encode.words.errors.parameters import check_count
 from gpu_encode.words.errors.tables import inconsistent_lengths, not_encoded, other_width, unknown_column
@@ -203,7 +203,7 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
     groups = list(zip(range(frame.n_columns), strict=True)) if everything else read_columns(frame, columns)
     chosen = not everything and not isinstance(columns, list) and is_choice(columns)
     first = frame.parts[0]
-    if first.kind in ("pyarrow", "pyarrow_batch"):
+    if first.kind in ("pyarrow", "pyarrow_batch") and NOTE in (first.native.schema.metadata or ()):
         index = {*map(first.native.schema.names.index, index_of(first.native.schema))}
         used |= index if everything or chosen else index.difference(*groups)
     consumed = {*used}

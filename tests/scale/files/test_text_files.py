@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fsspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
@@ -90,6 +91,32 @@ def test_cells_that_pass_through_are_copied(tmp_path_factory: Any, suffix: str, 
             table = read_rows(tmp_path / f"out{other}")
             for number, name in enumerate(names[1:], 1):
                 check_kept(table[name], [row[number] for row in rows[1:]])
+
+
+@pytest.mark.parametrize("where", ["folder", "store"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv.gz"])
+@examples(4)
+@given(data=st.data())
+def test_cells_in_folders_and_stores_are_copied(tmp_path_factory: Any, where: str, suffix: str, data: Any) -> None:
+    folder, delimiter = tmp_path_factory.mktemp("rows"), "\t" if suffix.startswith(".tsv") else ","
+    (folder / "in").mkdir()
+    rows = [[key, data.draw(CELLS), data.draw(st.sampled_from(TYPED))] for key in "aabab"]
+    texts = [
+        as_text([["key", "c", "y"], *some], delimiter, data.draw(st.randoms(use_true_random=False)))
+        for some in (rows[:2], rows[2:])
+    ]
+    for number, text in enumerate(texts):
+        pack(folder / "in" / f"{number}{suffix}", text)
+    base = str(folder)
+    if where == "store":
+        fsspec.filesystem("memory").put(str(folder / "in"), base + "/in", recursive=True)
+        base = "memory:/" + base
+    encode(f"{base}/in", f"{base}/out/", CountEncoder(columns=["key"]), None)
+    if where == "store":
+        fsspec.filesystem("memory").get(f"{folder}/out", str(folder / "out"), recursive=True)
+    for number, text in enumerate(texts):
+        found, expected = cells_of(unpack(folder / "out" / f"{number}{suffix}"), delimiter), cells_of(text, delimiter)
+        assert [row[1:] for row in found[1:]] == [row[1:] for row in expected[1:]]
 
 
 def cells_of(text: bytes, delimiter: str) -> list[list[str]]:
