@@ -60,6 +60,8 @@ WORK_OF_ROW = 100
 SUMS_OF_ROW = 2.5
 # Copies of the lines of a row at the same time: lines just made, lines in buckets, compressed lines.
 LINES_OF_ROW = 5
+# A chunk of fewer rows is summed in several pieces if it has to be.
+FEWEST_SUMMED = 1 << 20
 # If rows are summed in pieces, a chunk takes the free memory divided by this number.
 CHUNK_SHARE = 16
 # Most rows that are read to estimate the number of categories for an error that names a limit.
@@ -370,8 +372,9 @@ class Room:
         free, of_piece = self.limit - self.held, self._row + SUMS_OF_ROW * self._sums_of_row
         if size.rows * of_piece <= 0.8 * free:
             return size
-        # A chunk is not longer than its first piece, so that the next rows are read while a piece is summed.
-        rows = whole_chunk(min(size.rows, 0.8 * free / of_piece, free / CHUNK_SHARE / self._row_bytes))
+        # The next rows are read while a chunk is summed, so a chunk should be one piece, but not too short.
+        rows = max(FEWEST_SUMMED, 0.7 * free / of_piece)
+        rows = whole_chunk(min(size.rows, rows, free / CHUNK_SHARE / self._row_bytes))
         self._read_ahead = rows * self._row_bytes
         return Size(rows, int(rows * self._row_bytes) + 1, min(size.batch_rows, rows))
 

@@ -515,9 +515,7 @@ class Run:
         outputs = self.staging.left(self.destination.outputs(self.source, self.work["part_rows"]))
         if self.source.copied:
             empty = self.source.with_cells(empty, self.source.schema.empty_table())
-        # The names of folders hold these columns.
-        in_folders = self.source.partition_names if self.destination.is_folder else []
-        left_out = [name for name in in_folders if name not in needed]
+        left_out = [name for name in self.source.partition_names if self.destination.is_folder and name not in needed]
         first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
         self.columns = len(schema)
