@@ -91,6 +91,15 @@ def test_parameters_of_one_description_are_written_apart():
     assert load("grouped_parameters").write_apart(text) == apart
 
 
+def test_types_are_shown_as_they_stand():
+    pytest.importorskip("griffe")
+    text = (
+        'Parameters\n----------\na : {"x", "y"}, float or list, default="x"\n    "x": it.\nb : "z" or int, optional\n'
+    )
+    shown = text.replace('{"x", "y"}', "\u201cx\u201d, \u201cy\u201d").replace('"z"', "\u201cz\u201d")
+    assert load("grouped_parameters").quote_types(text) == shown
+
+
 @pytest.mark.parametrize(
     ("link", "found"),
     [
