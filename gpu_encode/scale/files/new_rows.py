@@ -27,7 +27,7 @@ from gpu_encode.scale.files.look_up import Joined, distinct_rows
 from gpu_encode.scale.files.run import Options, Run, Summary, open_destination
 from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, refuse_words, with_columns
 from gpu_encode.scale.files.staging import describe_fitted, is_describable
-from gpu_encode.scale.files.text import WITH_FRACTIONS, WORDS_FOR_MISSING, TextRules
+from gpu_encode.scale.files.text import MOST_IN_FLOATS, WITH_FRACTIONS, WORDS_FOR_MISSING, TextRules
 from gpu_encode.seam import devices
 from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.words.progress import Teller
@@ -257,7 +257,7 @@ def fitted_rules(encoder: Any, rules: TextRules) -> TextRules:
                 columns.append((model.feature_names[position], pa.string(), [values.array]))
             elif vocabulary.kind == "number":
                 kind = WITH_FRACTIONS if values.dtype == "decimal" else pa.from_numpy_dtype(np.dtype(values.dtype))
-                columns.append((model.feature_names[position], kind, ()))
+                columns.append((model.feature_names[position], kind, [values.array]))
     return known_rules(rules, columns)
 
 
@@ -272,8 +272,15 @@ def known_rules(rules: TextRules, columns: Iterable[tuple[str, Any, Iterable[Any
         if is_text(kind):
             known.setdefault(name, set()).update(*map(words_among, values))
         elif any(is_kind(kind) for is_kind in KINDS_OF_NUMBERS):
-            numbers[name] = kind
+            # Floats hold all whole numbers of 32 bits, and no other number is one of these categories.
+            is_small = pa.types.is_integer(kind) and all(map(are_small, values))
+            numbers[name] = pa.int32() if is_small else kind
     return replace(rules, known=known, numbers=numbers)
+
+
+def are_small(values: Any) -> bool:
+    """Tell whether floats hold all of these whole numbers, and no float stands for several of them."""
+    return not bool((np.abs(np.asarray(values, np.float64)) >= MOST_IN_FLOATS).any())
 
 
 def words_among(values: Any) -> set[str]:

@@ -515,7 +515,7 @@ def type_for_encoder(kind: Any, known: Any, greatest: float, fits: Callable[[Any
     """
     if kind in WHOLE_NUMBERS and pa.types.is_floating(known):
         return pa.float64()
-    are_exact = pa.types.is_decimal(known) or (pa.types.is_integer(known) and greatest >= MOST_IN_FLOATS)
+    are_exact = pa.types.is_decimal(known) or (known in (pa.int64(), pa.uint64()) and greatest >= MOST_IN_FLOATS)
     if kind != pa.float64() or not are_exact:
         return kind
     if greatest < MOST_WITH_FRACTIONS and fits(WITH_FRACTIONS):

@@ -227,6 +227,16 @@ def test_new_numbers_are_the_categories_that_they_equal(tmp_path_factory: Any, k
     assert [None if math.isnan(number) else number for number in found] == expected
 
 
+@pytest.mark.parametrize("tables", ["memory", "disk"])
+def test_numbers_that_no_category_can_be_are_unknown(tmp_path: Path, tables: Any) -> None:
+    pyarrow.parquet.write_table(pa.table({"k": [1, 2, None, 2], "y": [0, 1, 0, 1]}), tmp_path / "in.parquet")
+    encoder = TargetEncoder(columns=["k"], cv=2, smooth=0.0, handle_unknown=-1.0)
+    encode(tmp_path / "in.parquet", tmp_path / "out.csv", encoder, "y", tables=tables, model=tmp_path / "model")
+    (tmp_path / "new.csv").write_text("k,z\n1,\n1e300,\n12345678901234567890123,\n1.5,\n2.0,\n")
+    transform_dataset(tmp_path / "new.csv", tmp_path / "new.parquet", tmp_path / "model")
+    assert read_rows(tmp_path / "new.parquet")["k"].to_pylist() == [0.0, -1.0, -1.0, -1.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("fitted", "cells", "message"),
     [
