@@ -21,17 +21,17 @@ class Signature:
 
     def __get__(self, instance: object, owner: type) -> inspect.Signature:
         """Give the signature of the owner's constructor."""
-        return signature_of_constructor(owner.__init__)  # type: ignore[misc]
+        return self.of(owner.__init__)  # type: ignore[misc]
 
-
-@cache
-def signature_of_constructor(constructor: Any) -> inspect.Signature:
-    """Give the signature of a constructor without `self`; to find it takes a tenth of a small call."""
-    if constructor is object.__init__:
-        return inspect.Signature()
-    whole = inspect.signature(constructor)
-    _, *parameters = whole.parameters.values()
-    return whole.replace(parameters=parameters)
+    @staticmethod
+    @cache
+    def of(constructor: Any) -> inspect.Signature:
+        """Give the signature of a constructor, without `self`; to find it takes a tenth of a small call."""
+        if constructor is object.__init__:
+            return inspect.Signature()
+        whole = inspect.signature(constructor)
+        _, *parameters = whole.parameters.values()
+        return whole.replace(parameters=parameters)
 
 
 class KnownKeywords:
