@@ -472,7 +472,10 @@ def blend_digits(
         lines = n_categories * n_views
         if share:
             n_found = see_others(accumulators, begin, n_views, length, seen, found_at[:lines])
-        for i in range(0 if share else n_categories):
+        own = np.uint64(begin * n_views * length)
+        for k in range(lines * length if kind == OWN else 0):
+            seen[np.uint64(k)] = accumulators[own + np.uint64(k)]
+        for i in range(0 if share or kind == OWN else n_categories):
             at, to = (begin + i) * n_folds * length, i * n_views * length
             see_all(accumulators, at, length, kind, n_views, n_folds, matrix, seen, to)
         for line in range(0, lines, BLOCK):
