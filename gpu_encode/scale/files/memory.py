@@ -58,6 +58,8 @@ WORK_OF_ROW = 100
 SUMS_OF_ROW = 2.5
 # Copies of a spilled row at the same time: just made, in its bucket, compressed; its bytes in addition to its values.
 SPILLED_COPIES, SPILLED = 5, 16
+# While sums are joined, this part of the limit stays free: buffers of files are read, and freed memory lies in pieces.
+UNFORESEEN = 1 / 12
 # If rows are summed in pieces, a chunk takes the free memory divided by this number.
 CHUNK_SHARE = 16
 # Most rows that are read to estimate the number of categories for an error that names a limit.
@@ -360,7 +362,8 @@ class Room:
         keys = self.keys(sums)
         if keys:
             self._sums_of_row = sum(key.sums_of_row for key in keys)
-        free = self.limit - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
+        most = (1 - UNFORESEEN) * self.limit
+        free = most - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
         return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
 
     def shorten(self, size: Size) -> Size:
@@ -413,7 +416,8 @@ class Room:
         ending = 2 * sums + largest
         making = sums * (1 + 1 / self.views if folds else 2) + tables + work
         encoding = sums * (1 / self.views if folds else 2) + tables + (0 if folds else work) + self.smallest
-        return int(self.held + words + max(joining, ending, making, encoding))
+        joined = (self.held + words + joining) / (1 - UNFORESEEN)
+        return int(max(joined, self.held + words + max(ending, making, encoding)))
 
     def check(self, sums: PartialSums) -> bool:
         """Say whether the sums so far fit into memory."""
