@@ -157,10 +157,12 @@ def number_rows(n_rows: int, train: ArrayLike, test: ArrayLike) -> tuple[NDArray
     """Give the numbers of training and test rows; a splitter may give masks, and negative numbers."""
     rows = np.arange(n_rows)
     trained, tested = rows[np.asarray(train)], rows[np.asarray(test)]
-    if len(both := np.intersect1d(trained, tested)):
+    is_trained = np.zeros(n_rows, bool)
+    is_trained[trained] = True
+    if is_trained[tested].any():
         raise ValueError(
-            f"cv gives row {both[0]} both as a training row and as a test row of a split: its encoding would be "
-            "learned from its own target, and the score would not be honest."
+            f"cv gives row {tested[is_trained[tested]].min()} both as a training row and as a test row of a split: its "
+            "encoding would be learned from its own target, and the score would not be honest."
         )
     return trained, tested
 
