@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
@@ -20,7 +20,7 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames import Frame
 from gpu_encode.tables.frames.column_choice import is_choice
-from gpu_encode.words.annotations import Splitter, Table, Vector
+from gpu_encode.words.annotations import ArrayLike, Splitter, Table, Vector
 
 # Functions that pick some columns of a table, by the kind of the table.
 PICKS: dict[str, Callable[[Any, list[int]], Any]] = {
