@@ -80,7 +80,7 @@ def test_a_picture_stands_in_its_page_with_its_description(pictures):
 )
 def test_the_search_leaves_out_results_of_benchmarks(hook, path, search):
     page = SimpleNamespace(file=SimpleNamespace(src_uri=path), meta={})
-    hook.on_page_content("", page)
+    assert hook.on_page_content("<th></th><th>a</th>", page) == "<td></td><th>a</th>"
     assert page.meta.get("search") == search
 
 
@@ -89,6 +89,15 @@ def test_parameters_of_one_description_are_written_apart():
     text = "Parameters\n----------\nX, y\n    As.\na, b : int\n    Two\n\nReturns\n-------\nu, v\n    Both"
     apart = text.replace("X, y\n", "X\n    As.\ny\n")
     assert load("grouped_parameters").write_apart(text) == apart
+
+
+def test_types_are_shown_as_they_stand():
+    pytest.importorskip("griffe")
+    text = (
+        'Parameters\n----------\na : {"x", "y"}, float or list, default="x"\n    "x": it.\nb : "z" or int, optional\n'
+    )
+    shown = text.replace('{"x", "y"}', "\u201cx\u201d, \u201cy\u201d").replace('"z"', "\u201cz\u201d")
+    assert load("grouped_parameters").quote_types(text) == shown
 
 
 @pytest.mark.parametrize(
