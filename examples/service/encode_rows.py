@@ -64,7 +64,8 @@ def time_of_reload() -> int:
 def read_model() -> None:
     """Read the model file; after an error the old model stays."""
     app.state.read_at = time_of_reload()
-    app.state.encode = load(MODEL).row_encoder()
+    # A row has the columns that are encoded; those that passed through at fit are not asked for.
+    app.state.encode = load(MODEL).row_encoder(passed=False)
 
 
 read_model()

@@ -515,8 +515,14 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
         storage.save(self, path)
 
-    def row_encoder(self) -> "RowEncoder":
+    def row_encoder(self, *, passed: bool = True) -> "RowEncoder":
         """Give an object that encodes one row at a time, in microseconds: for a web service, a stream, a loop.
+
+        Parameters
+        ----------
+        passed : bool, default=True
+            Whether columns that pass through come after the encodings.  If False, a row needs only the columns that are
+            encoded.
 
         Returns
         -------
@@ -551,7 +557,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         from gpu_encode.encoders.row_encoder import RowEncoder
 
         check_is_fitted(self, "_model")
-        return RowEncoder(self)
+        return RowEncoder(self, passed=passed)
 
     @dispatch
     def drift(self, X: Table) -> list[dict[str, str | int | float]]:

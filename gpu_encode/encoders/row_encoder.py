@@ -29,6 +29,8 @@ class RowEncoder:
     ----------
     encoder : Encoder
         A fitted encoder.
+    passed : bool, default=True
+        Whether rows have the columns that pass through.
 
     Attributes
     ----------
@@ -43,17 +45,19 @@ class RowEncoder:
     (['x0', 'x1'], [2.0, 1.0])
     """
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, *, passed: bool = True) -> None:
         # A shallow copy is enough: an encoder that learns more gets another model, and the old one never changes.
         self._encoder = copy(encoder)
         model = encoder._model
         self.names: list[str] = encoder.get_feature_names_out().tolist()
         self._labels = names_at_fit(model)
-        self._in_tuple = self._labels
-        if model.selection.everything:
-            optional = model.selection.optional
-            self._in_tuple = [label for position, label in enumerate(self._labels) if position not in optional]
-        self._passed = [self._labels[position] for position in model.selection.passed]
+        selection = model.selection
+        through = selection.passed if passed else []
+        if not passed and selection.passed:
+            del self.names[-len(selection.passed) :]
+        needed = {*selection.needed, *through, *selection.dates} - {*selection.optional}
+        self._needed, self._passed = ([self._labels[one] for one in some] for some in (sorted(needed), through))
+        self._in_tuple = self._needed if selection.everything or not passed else self._labels
         answers = self._answers(model)
         lookups = [lookup_of(model, number, of_key) for number, of_key in enumerate(answers)]
         self._lookups = [(lookup.label, lookup.types, lookup.known, lookup) for lookup in lookups]
@@ -66,7 +70,8 @@ class RowEncoder:
         ----------
         row : dict, tuple, or list of these
             A dict of values by the names of the columns; it may have other names, too.  Columns without a name are
-            called x0, x1 and so on.  A tuple holds the values of all columns, in their order at fit.
+            called x0, x1 and so on.  A tuple holds the values of all columns, in their order at fit; if `passed` is
+            False, it may hold those of the columns that are encoded alone.
 
         Returns
         -------
@@ -138,11 +143,9 @@ class RowEncoder:
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
         """Raise ValueError if a row lacks a column that is needed."""
-        selection = self._encoder._model.selection
-        needed = {*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}
-        for position in sorted(needed):
-            if self._labels[position] not in row:
-                raise unknown_column("The fitted column", self._labels[position], list(row))
+        for label in self._needed:
+            if label not in row:
+                raise unknown_column("The fitted column", label, list(row))
 
 
 def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:

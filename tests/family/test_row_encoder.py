@@ -201,6 +201,24 @@ def test_plain_rows_need_no_frame(monkeypatch):
         encode(RECORDS[:-2])
 
 
+@pytest.mark.parametrize(("make", "y"), [pytest.param(*entry, id=name) for name, entry in MEMBERS.items()])
+def test_rows_need_only_the_columns_that_are_encoded(make, y):
+    encoder = make().fit(ROWS, y)
+    selection = encoder._model.selection
+    whole, encode = encoder.row_encoder(), encoder.row_encoder(passed=False)
+    read = [LABELS[one] for one in sorted({*selection.needed, *selection.dates} - {*selection.optional})]
+    width = len(whole.names) - len(selection.passed)
+    assert encode.names == whole.names[:width]
+    for record in RECORDS[:: len(RECORDS) // 5][:4]:
+        expected = repr(whole(record)[:width])
+        fewer = {name: record[name] for name in read}
+        assert repr(encode(fewer)) == repr(encode(tuple(fewer.values()))) == expected
+        assert repr(encode(record)) == repr(encode(tuple(record.values()))) == expected
+    for name in read:
+        with pytest.raises(ValueError, match=f"The fitted column '{name}' is not a column of X"):
+            encode({other: value for other, value in fewer.items() if other != name})
+
+
 def test_threads_pickles_and_later_rows():
     for encoder in plain_encoders():
         encode = encoder.row_encoder()

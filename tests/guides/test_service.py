@@ -29,13 +29,13 @@ pytestmark = pytest.mark.host
 
 def model(number):
     """Make one of several encoders."""
-    X = pd.DataFrame({"shop": ["a", "a", "b", "c"], "size": [1, 2, 2, 1]})
+    X = pd.DataFrame({"shop": ["a", "a", "b", "c"], "size": [1, 2, 2, 1], "passed": [5, 6, 7, 8]})
     return TargetEncoder(columns=["shop", ("shop", "size")], smooth=number + 1.0).fit(X, [0, 1, 1, 1])
 
 
 def answer(number):
     """Return the answer that the service must give with a model."""
-    encode = model(number).row_encoder()
+    encode = model(number).row_encoder(passed=False)
     return [dict(zip(encode.names, row, strict=True)) for row in encode(ROWS)]
 
 

@@ -355,6 +355,23 @@ def test_a_table_called_as_a_part_of_the_statement(engine):
         assert sorted(float(one) for (one,) in rows) == [0.0, 1.0]
 
 
+def test_columns_that_pass_through_are_kept_moved_or_left_out(engine):
+    encoder = ge.TargetEncoder(columns=["city", JOINT]).fit(TRAINED, SOLD)
+    codes = [name for name in encoder.get_feature_names_out() if name not in ("price", "rank", "held")]
+    results = {
+        ("price", "rank", "held"): ((), True),
+        ("rank", "held"): ("price", True),
+        (): (["price", "rank"], False),
+    }
+    for through, (keep, passed) in results.items():
+        query = to_sql(encoder, "rows", engine.dialect, keep=keep, passed=passed)
+        names = [one.alias for one in sqlglot.parse_one(query, dialect=engine.dialect).expressions]
+        assert names == [*([keep] if isinstance(keep, str) else keep), *codes, *through]
+    fewer = ASKED.select(["id", *(name for name in ASKED.column_names if name in ("city", *JOINT))])
+    rows = engine.ask(fewer, to_sql(encoder, "rows", engine.dialect, keep="id", passed=False))
+    assert sorted(rows, key=lambda row: int(row[0])) == [row[: 1 + len(codes)] for row in ask(encoder, ASKED, engine)]
+
+
 def test_no_row_is_lost_or_doubled(engine):
     table = pa.table({"x": ["a", "a", None, "b"] * 3, "y": [1, None, None, 2] * 3})
     encoder = ge.CountEncoder(columns=["x", ("x", "y")]).fit(table)
@@ -477,8 +494,8 @@ def test_sqlglot_is_asked_for_by_name(monkeypatch):
 
 def test_what_a_call_is_told():
     encoder = ge.CountEncoder(columns=["x"]).fit(pa.table({"x": ["a"], "y": [1]}))
-    with pytest.raises(ValueError, match="keep names 'y', which is the name of an output"):
-        to_sql(encoder, "rows", keep=["y"])
+    with pytest.raises(ValueError, match="keep names 'x', which is the name of an output"):
+        to_sql(encoder, "rows", keep=["x"])
     with pytest.raises(ValueError, match="keep names 'id', which stands there already"):
         to_sql(encoder, "rows", keep=["id", "id"])
     with pytest.raises(TypeError, match=r"keep takes names of columns, as text. Got 3 among them"):

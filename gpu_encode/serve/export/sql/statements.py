@@ -35,6 +35,7 @@ def to_sql(
     dialect: Dialect = "duckdb",
     *,
     keep: str | Sequence[str] = (),
+    passed: bool = True,
     min_count: float = 0.0,
     category_tables: str | None = None,
     hash_key: bytes | None = None,
@@ -51,8 +52,11 @@ def to_sql(
         encode a query, make a view of it.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"}, default="duckdb"
     keep : str or sequence of str, default=()
-        Further columns of the table, which come first in the result, such as an id, since SQL promises no order of
-        rows.
+        Columns of the table that come first in the result, such as an id, since SQL promises no order of rows.  They
+        need not be columns of fit.
+    passed : bool, default=True
+        Whether columns that pass through come last in the result, except those in `keep`.  If False, the table may lack
+        them.
     min_count : float, default=0.0
         Categories whose training rows have less weight (or number, without weights) are left out: their rows get the
         encoding of the level above, or that of unknown values.
@@ -93,6 +97,8 @@ def to_sql(
     """
     tables = exportable(encoder, dialect, min_count, hash_key)
     keep = [keep] if isinstance(keep, str) else [*keep]
+    through = [name for name in tables.passed if passed and name not in keep]
+    tables = tables._replace(passed=through, names=[*tables.names[: len(tables.order)], *through])
     check_names(tables, keep, names_at_fit(encoder._model), dialect)
     source = named_table(table, dialect, "table")
     held = None if category_tables is None else named_table(category_tables, dialect, "category_tables")
