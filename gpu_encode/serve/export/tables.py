@@ -260,7 +260,7 @@ def without_refused(key: KeyTable) -> KeyTable:
 
 def some_rows(level: LevelTable, are_kept: Any) -> LevelTable:
     """Select some rows of a level."""
-    return level.take(np.flatnonzero(are_kept))
+    return level if np.all(are_kept) else level.take(np.flatnonzero(are_kept))
 
 
 def key_table(model: Model, number: int, answers: Answers) -> KeyTable:

@@ -16,6 +16,7 @@ import sqlglot
 import gpu_encode as ge
 from gpu_encode.serve.export import to_sql, to_sql_tables
 from gpu_encode.serve.export.sql import statements
+from gpu_encode.serve.export.sql.levels import LevelRows, with_rows
 from gpu_encode.serve.export.sql.values import DIALECTS
 from tests.family.members import JOINT, MEMBERS, ROWS, SOLD
 from tests.serve.export.engines import DuckDB, Postgres, Spark, SQLite
@@ -242,6 +243,61 @@ def test_statements_are_read_as_they_were_written(dialect):
     tree = sqlglot.parse_one(written[0], dialect=dialect)
     assert [one.alias for one in tree.expressions] == NAMES
     assert dialect != "spark" or not any("${" in statement for statement in written)
+
+
+def marked(rows, dialect):
+    """Give rows as sqlglot writes them, one literal after the other."""
+    names = [f"column{number + 1}" for number in range(len(rows.held))]
+    alias = sqlglot.exp.TableAlias(this=sqlglot.exp.to_identifier("held", quoted=True))
+    if dialect != "sqlite":
+        alias.set("columns", [sqlglot.exp.to_identifier(name, quoted=True) for name in names])
+    literals = [[one.literal(number) for number in range(len(one.literals))] for one in rows.held.values()]
+    tuples = [sqlglot.exp.Tuple(expressions=[*row]) for row in zip(*literals, strict=True)]
+    values = sqlglot.exp.Values(expressions=tuples, alias=alias)
+    return sqlglot.exp.select("1").from_(values).sql(dialect)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "words", "words without a plain one", "long", "nothing", "one row"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_rows_are_written_as_sqlglot_writes_them(kind, dialect):
+    if kind in NOT_OF_SQLITE and dialect == "sqlite":
+        return
+    others = {"words": WORDS, "words without a plain one": ["it's"], "nothing": [None], "one row": ["a"]}
+    values = pa.array(KINDS.get(kind) or others.get(kind) or [f"{number}%s" for number in range(3000)])
+    if values.type == pa.null():
+        values = values.cast(pa.string())
+    table = pa.table({"key": values, "other": pa.array([None, *range(1, len(values))], pa.int64())})
+    encoder = ge.TargetEncoder(columns=["key", ("key", "other")], smooth=1.0).fit(table, np.arange(len(values)) / 3)
+    tables, written = statements.exportable(encoder, dialect, 0.0, None), to_sql_tables(encoder, "models", dialect)
+    for index, level in statements.levels_of(tables):
+        rows = LevelRows(level, tables.keys[index[0]].columns, dialect, "held")
+        whole, found = marked(rows, dialect), with_rows(marks(rows, dialect), [rows.texts()])
+        assert found == whole
+        # The same rows are in the statements that create and fill the tables, a thousand in each.
+        n_statements = -(-len(level.values) // 1_000)
+        some = [sqlglot.parse_one(one, dialect=dialect) for one in written[:n_statements]]
+        kinds = sqlglot.exp.Struct if dialect == "bigquery" else sqlglot.exp.Tuple
+        assert sum(len([*one.find_all(kinds)]) for one in some) == len(level.values)
+        written = written[n_statements:]
+    assert not written
+
+
+def marks(rows, dialect):
+    """Give two rows of marks on one line."""
+    held = LevelRows.select(rows).args["from_"].this
+    return sqlglot.exp.select("1").from_(held).sql(dialect)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_statements_have_lines_that_a_person_can_read(dialect):
+    table = pa.table({"shop": [f"shop {number}" for number in range(9)], "size": [None, *range(8)]})
+    encoder = ge.TargetEncoder(columns=["shop", ("shop", "size")]).fit(table, np.arange(9) / 3)
+    for statement in (to_sql(encoder, "orders", dialect, keep="id"), *to_sql_tables(encoder, "models", dialect)):
+        lines = statement.splitlines()
+        # Each category has a line of its own.
+        assert any("'shop 3'" in line for line in lines)
+        assert not any("'shop 3'" in line and "'shop 4'" in line for line in lines)
+        assert max(len(line) for line in lines if "has to be of type" not in line) < 150
 
 
 def test_what_cannot_be_written():

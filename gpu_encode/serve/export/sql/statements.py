@@ -14,7 +14,7 @@ import sqlglot
 
 from gpu_encode.encoders.base import Encoder, names_at_fit
 from gpu_encode.serve.export import messages
-from gpu_encode.serve.export.sql.levels import LevelRows
+from gpu_encode.serve.export.sql.levels import LevelRows, with_rows
 from gpu_encode.serve.export.sql.names import check_distinct, level_table, named_table, prefix_beside
 from gpu_encode.serve.export.sql.query import Query, levels_of
 from gpu_encode.serve.export.sql.values import DIALECTS, SUBSTITUTED
@@ -27,6 +27,7 @@ Dialect = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlit
 INSERTED = 1_000
 # Most tables that SQLite can join to the first one.
 MOST_JOINED = 63
+LINE_BREAK = sqlglot.generator.Generator.SENTINEL_LINE_BREAK
 
 
 def to_sql(
@@ -103,7 +104,9 @@ def to_sql(
     source = named_table(table, dialect, "table")
     held = None if category_tables is None else named_table(category_tables, dialect, "category_tables")
     prefix = prefix_beside(source.sql() if held is None else f"{source.sql()} {held.sql()}")
-    return finish(Query(tables, dialect, prefix, held).select(source, keep), dialect)
+    query = Query(tables, dialect, prefix, held)
+    rows = query.levels.values() if held is None else ()
+    return with_rows(finish(query.select(source, keep), dialect), (level.texts() for level in rows))
 
 
 def to_sql_tables(
@@ -148,13 +151,11 @@ def to_sql_tables(
     for index, level in levels_of(tables):
         target = level_table(beginning, index)
         rows = LevelRows(level, tables.keys[index[0]].columns, dialect, target.name)
+        create, insert = rows.select().ctas(target), sqlglot.exp.insert(rows.select(), target)
+        beginnings, texts = [finish(one, dialect) for one in (create, insert)], rows.texts()
         for start in range(0, len(level.values), INSERTED):
-            some = rows.select(start, start + INSERTED)
-            statements.append(
-                finish(
-                    sqlglot.exp.insert(some, target, copy=False) if start else some.ctas(target, copy=False), dialect
-                )
-            )
+            some = [literals[start : start + INSERTED] for literals in texts]
+            statements.append(with_rows(beginnings[start > 0], [some]))
     return statements
 
 
@@ -197,8 +198,12 @@ def exportable(encoder: Encoder, dialect: str, min_count: float, hash_key: bytes
 
 
 def finish(expression: Any, dialect: str) -> str:
-    """Give the text of a statement."""
-    text: str = expression.sql(dialect=dialect, copy=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    """Give the text of a statement, in lines that can be read."""
+    shared = {"dialect": dialect, "unsupported_level": sqlglot.ErrorLevel.RAISE}
+    text: str = expression.sql(**shared)
+    # sqlglot puts this word where a text has a line break, and could not tell it from the word in a text.
+    if LINE_BREAK not in text:
+        text = expression.sql(**shared, pretty=True)
     # Values with this text are written in pieces; that is impossible for names.
     if dialect == "spark" and SUBSTITUTED in text:
         raise ValueError(f"A name holds {SUBSTITUTED!r}, where Spark puts its settings. Rename the column.")
