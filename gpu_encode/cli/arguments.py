@@ -139,6 +139,11 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--device", "WHERE", "where to compute: auto, cpu or cuda (auto)", PARAMETER),
     ],
 }  # fmt: skip
+# What `--help` shows of a command with more options than a screen has lines.
+COMMON = (
+    *("-h", "--help-all", "--target", "--model", "--columns", "--interactions", "--encoder", "--cv", "--smooth"),
+    *("--weight", "--memory-limit", "--overwrite", "--html", "--json", "--rows", "--groups", "--device-memory"),
+)
 # Options with one value for all columns also accept a dict with a value for each column.
 BY_COLUMN = """one value for all columns, or one for each (cv, smooth, prior, regularization, priors, handle-unknown):
   --smooth '{"shop": 20, ("shop", "city"): Sigmoid(20, 10)}'
@@ -179,7 +184,7 @@ PLAN: dict[str, list[Option]] = {
         ("--target", "COL", "column to learn from, for encoders that learn from one"),
         ("--rows", "N", "plan for this many rows, with the values of these files (all rows of the files)",
          {"type": natural_number}),
-        ("--device-memory", "SIZE", "free memory of a GPU, which need not be there: 80GB (what is free here)"),
+        ("--device-memory", "SIZE", "free memory of a GPU, which need not be there: 80GiB (what is free here)"),
         JSON,
     ],
     **{title: options for title, options in FIT_TRANSFORM.items() if title not in ("", "more than memory")},
@@ -234,7 +239,7 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
     ("leak-report", "leak_report", "try an encoder on a file of rows, and say whether it leaks the target",
      "orders.parquet --target returned --columns shop --cv loo --html report.html", LEAK_REPORT),
     ("plan", "plan", "tell how much memory fit-transform takes at most, before anything is encoded",
-     "orders.parquet --target returned --interactions shop,city,day --device-memory 80GB", PLAN),
+     "orders.parquet --target returned --interactions shop,city,day --device-memory 80GiB", PLAN),
     ("inspect", "inspect_model", "show what a saved model holds", "shops.model --column shop+city --json", INSPECT),
     ("export", "export", "write a saved model for a system without Python",
      "shops.model shops.sql --to sql --dialect postgres --table orders --keep id", EXPORT),
@@ -257,6 +262,23 @@ class Versions(argparse.Action):
 
         sys.stdout.write(versions_at_work() + "\n")
         raise SystemExit(0)
+
+
+class ShortHelp(argparse.Action):
+    """Prints the help without the options that are rarely used, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Hide these options, and name the option that shows them."""
+        hidden = [one for one in parser._actions if one.option_strings and one.option_strings[0] not in COMMON]
+        for one in hidden:
+            one.help = argparse.SUPPRESS
+        positional = " ".join(
+            parser._get_formatter()._format_args(one, one.dest) for one in parser._get_positional_actions()
+        )
+        parser.usage = f"%(prog)s [OPTIONS] {positional}"
+        parser.epilog = f"{parser.prog} --help-all tells {len(hidden)} more options.\n\n{parser.epilog}"
+        parser.print_help()
+        parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
@@ -322,7 +344,11 @@ def build() -> tuple[Parser, dict[str, Parser]]:
             epilog=f"{BY_COLUMN if learns else ''}example:\n  gpu-encode {name} {example}".rstrip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
+            add_help=not learns,
         )
+        if learns:
+            command.add_argument("-h", "--help", nargs=0, action=ShortHelp, help="show the options that are used most")
+        command.add_argument("--help-all", action="help", help="show all options" if learns else argparse.SUPPRESS)
         command.add_argument("--debug", action="store_true", help="show the traceback of an error, and every warning")
         for title, options in groups.items():
             group: argparse._ActionsContainer = command.add_argument_group(title) if title else command

@@ -9,7 +9,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils._set_output import _get_output_config
@@ -37,7 +36,7 @@ from gpu_encode.tables.categories.keys import categories_as_numpy
 from gpu_encode.tables.categories.vocabulary import as_python
 from gpu_encode.tables.frames import Frame, Pieces
 from gpu_encode.tables.frames.labels import as_numpy
-from gpu_encode.words.annotations import ByKey, Categories, Columns, Device, FloatType, Table, Vector
+from gpu_encode.words.annotations import ArrayLike, ByKey, Categories, Columns, Device, FloatType, Table, Vector
 from gpu_encode.words.errors.parameters import KnownKeywords
 from gpu_encode.words.terminal import printable_lines
 
@@ -844,7 +843,7 @@ class CategoryEncoder(Encoder):
         sample_weight : array of shape (n_rows,), optional
             With X: the weights of the rows.  Sums of weights that have fractions take more digits.
         device_memory : int or str, optional
-            Free memory of a GPU, in bytes or as "80GB"; it need not be there.  None: the free memory where the call
+            Free memory of a GPU, in bytes or as "80GiB"; it need not be there.  None: the free memory where the call
             would run.
 
         Returns
@@ -872,20 +871,20 @@ class CategoryEncoder(Encoder):
         >>> from gpu_encode import TargetEncoder, interactions
         >>> encoder = TargetEncoder(columns=interactions(["shop", "city", "day"], order=2), dtype="float32")
         >>> sizes = {"shop": 2_000, "city": 300, "day": 365}
-        >>> plan = encoder.plan(rows=100_000_000, categories=sizes, device_memory="6GB")
+        >>> plan = encoder.plan(rows=100_000_000, categories=sizes, device_memory="6GiB")
         >>> print(plan)
         rows              100,000,000
         keys              6, the largest shop_x_day of at most 732,366 categories
         cells             14,475,010
-        codes of columns  2.4 GB
-        work              2.2 GB
-        tables            162.2 MB
-        output            2.4 GB
-        in all, at most   7.2 GB
-        free (cuda)       6.0 GB
+        codes of columns  2.2 GiB
+        work              2.0 GiB
+        tables            154.7 MiB
+        output            2.2 GiB
+        in all, at most   6.7 GiB
+        free (cuda)       6.0 GiB
         fits              no; in 2 batches of keys or in 2 parts of rows (partial_fit, encode_dataset)
         >>> plan.batches
-        [['shop', 'city', 'day'], ['shop_x_city', 'shop_x_day', 'city_x_day']]
+        [['shop', 'city', 'day', 'shop_x_city'], ['shop_x_day', 'city_x_day']]
         """
         # Few calls need a plan.
         from gpu_encode.fitting.memory_plan import Asked, plan_memory

@@ -45,17 +45,19 @@ def describe(model: Model, facts: dict[str, Any]) -> str:
 
 
 def describe_means(summary: KeySummary) -> str:
-    """Write a table of the categories of a key that smoothing has moved the most."""
-    moves = np.abs(summary.moves)
-    moves = np.where(np.isnan(moves), -1.0, moves)
-    order = np.argsort(-moves, kind="stable")[:MOST_MOVES]
+    """Write a table of the categories of a key that smoothing has moved the most, all their rows together.
+
+    The category that moved the most by itself nearly always has a single row.
+    """
+    moves = np.abs(summary.moves) * summary.weights
+    order = np.argsort(-np.nan_to_num(moves, nan=-1.0), kind="stable")[:MOST_MOVES]
     columns = (summary.weights, summary.means, summary.encodings, summary.moves)
     lines = [
         cells("td", [shorten(category), *(write(float(column[row])) for column in columns)])
         for row, category in zip(order, summary.categories(order), strict=True)
     ]
     head = f"{in_html(summary.name)}: {len(summary.weights):,} categories, prior {write(summary.prior)}"
-    heads = cells("th", ["largest moves", "rows", "mean", "encoding", "moved by"])
+    heads = cells("th", ["largest moves x rows", "rows", "mean", "encoding", "moved by"])
     return f"<details><summary>{head}</summary><table>{heads}{''.join(lines)}</table></details>"
 
 

@@ -440,18 +440,18 @@ class Model:
             key, to_key, from_other = my_key.union(their_key)
             keys.append(key)
             codes.append((to_key, from_other))
-            pairs = zip(*self._decided(other, number), targets, strict=True)
+            mine, theirs = self._decided(other, number)
+            if in_place:
+                # So each step below frees a target's sums, and only one target at a time has its sums in memory twice.
+                self.statistics[number] = []
             statistics.append(
                 [
-                    widen_classes(a, self.targets[i], info).plus(
-                        widen_classes(b, other.targets[i], info), to_key, from_other, key.n_categories, in_place
+                    widen_classes(mine.pop(0), self.targets[i], info).plus(
+                        widen_classes(theirs[i], other.targets[i], info), to_key, from_other, key.n_categories, in_place
                     )
-                    for i, (a, b, info) in enumerate(pairs)
+                    for i, info in enumerate(targets)
                 ]
             )
-            if in_place:
-                # This frees the sums of the key, so that only one key at a time has its sums in memory twice.
-                self.statistics[number] = []
         pairs_of_both = [
             mine.plus(theirs, [codes[key] for key in mine.keys], [keys[key].n_categories for key in mine.keys])
             for mine, theirs in zip(self.pairs, other.pairs, strict=True)

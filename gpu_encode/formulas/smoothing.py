@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+from typing_extensions import TypeAliasType
 
 from cpu_fallback.elementary import exp
 from cpu_fallback.exact import Floats, Limbs, Ratio, Scaled
@@ -352,7 +353,7 @@ def exact_prior(context: Context, prior: Floats) -> Ratio:
 
 
 # Values of the parameter `smooth`.
-Smooth = Smoothing | float | Literal["auto"] | None
+Smooth = TypeAliasType("Smooth", Smoothing | float | Literal["auto"] | None)
 
 
 def resolve(smooth: Any, name: str = "smooth", owner: str = "TargetEncoder") -> Smoothing:

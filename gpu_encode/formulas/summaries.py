@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from typing_extensions import TypeAliasType
 
 from cpu_fallback.exact import Floats, Scaled, cube_parts, fourth_parts
 from cpu_fallback.types import Array
@@ -42,8 +43,8 @@ TO_THE_FOURTH = ("kurt", "fourth powers", 1e-55, 1e75)
 OWNER = "StatisticEncoder"
 
 # Values of the parameter `statistics`: names, names with a number, functions, or lists of these by key and column.
-OneStatistic = str | tuple[str, float] | Callable[..., object]
-Statistics = Sequence[OneStatistic] | Mapping[Key, Mapping[Column, Sequence[OneStatistic]]]
+OneStatistic = TypeAliasType("OneStatistic", str | tuple[str, float] | Callable[..., object])
+Statistics = TypeAliasType("Statistics", Sequence[OneStatistic] | Mapping[Key, Mapping[Column, Sequence[OneStatistic]]])
 
 
 @dataclass(eq=False, repr=False)

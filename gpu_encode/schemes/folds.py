@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
 from gpu_encode.schemes.ages import check_spans, folds_by_age, times_seen
@@ -34,7 +35,7 @@ from gpu_encode.schemes.plans import (
 )
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import Vocabulary
-from gpu_encode.words.annotations import Column, Seed, Splitter, Vector
+from gpu_encode.words.annotations import ArrayLike, Column, Seed, Splitter, Vector
 from gpu_encode.words.errors.parameters import (
     bad_option,
     bad_parameter,
@@ -575,7 +576,9 @@ def naming(name: str | None) -> Iterator[None]:
 
 
 # Values of `cv`: a scheme, a number of folds, a column of fold numbers, a splitter or its splits.
-CrossFitting = Scheme | Splitter | ArrayLike | Iterable[tuple[ArrayLike, ArrayLike]] | None
+CrossFitting = TypeAliasType(
+    "CrossFitting", Scheme | Splitter | ArrayLike | Iterable[tuple[ArrayLike, ArrayLike]] | None
+)
 
 
 def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncoder", name: str = "cv") -> Scheme:

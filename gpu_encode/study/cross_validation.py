@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
@@ -16,7 +16,7 @@ from gpu_encode.schemes import Scheme
 from gpu_encode.seam import devices, ops
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.words.annotations import Splitter, Table, Vector
+from gpu_encode.words.annotations import ArrayLike, Splitter, Table, Vector
 
 # A function of an encoder and the X and y of training rows that gives the encoder to fit to these rows.
 Choose = Callable[[Encoder, Table, Table | None], Encoder]

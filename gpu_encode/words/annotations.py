@@ -1,7 +1,7 @@
 """Types of public parameters.
 
 Objects of libraries that may not be installed are recognised by their methods.  A parameter that takes certain words
-lists them in its declaration.
+lists them in its declaration.  Types with a name show it in signatures, where their members would take a page.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,8 @@ from re import Pattern
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+import numpy.typing
+from typing_extensions import TypeAliasType
 
 Chosen = TypeVar("Chosen")
 
@@ -86,8 +87,10 @@ class Splitter(Protocol):
         """Give row numbers of training and test rows, split by split."""
 
 
+ArrayLike = TypeAliasType("ArrayLike", numpy.typing.ArrayLike)
 # Rows: one table, or several in a sequence.  Nested lists are sequences.
-Table = (
+Table = TypeAliasType(
+    "Table",
     ArrayLike
     | ArrowStream
     | InterchangeTable
@@ -95,14 +98,15 @@ Table = (
     | DaskCollection
     | SparkFrame
     | RayDataset
-    | Sequence[object]
+    | Sequence[object],
 )
-Vector = ArrayLike | ArrowStream | DeviceArray | DaskCollection | Sequence[object]
+Vector = TypeAliasType("Vector", ArrayLike | ArrowStream | DeviceArray | DaskCollection | Sequence[object])
 # One row: a mapping by the names of columns, or a tuple of the values of all columns.
-Row = Mapping[str, object] | tuple[object, ...]
-Column = str | int
-Key = Column | tuple[Column, ...]
-Columns = (
+Row = TypeAliasType("Row", Mapping[str, object] | tuple[object, ...])
+Column = TypeAliasType("Column", str | int)
+Key = TypeAliasType("Key", Column | tuple[Column, ...])
+Columns = TypeAliasType(
+    "Columns",
     Literal["categorical"]
     | Sequence[Key]
     | ArrayLike
@@ -110,14 +114,16 @@ Columns = (
     | Selector
     | Pattern[str]
     | Callable[..., object]
-    | None
+    | None,
 )
-ByKey = Mapping[Key, Chosen]
-Prior = Literal["mean", "category_mean"] | float
-Categories = Literal["auto"] | Sequence[ArrayLike | Sequence[object]]
-Seed = int | np.random.RandomState | np.random.Generator | None
+ByKey = TypeAliasType("ByKey", Mapping[Key, Chosen], type_params=(Chosen,))
+Prior = TypeAliasType("Prior", Literal["mean", "category_mean"] | float)
+Categories = TypeAliasType("Categories", Literal["auto"] | Sequence[ArrayLike | Sequence[object]])
+Seed = TypeAliasType("Seed", int | np.random.RandomState | np.random.Generator | None)
 TargetType = Literal["auto", "continuous", "binary", "multiclass"]
-FloatType = Literal["float64", "float32"] | type[np.float64 | np.float32] | np.dtype[np.floating]
-NumberType = str | type[int | float | np.number] | np.dtype[np.number]
+FloatType = TypeAliasType(
+    "FloatType", Literal["float64", "float32"] | type[np.float64 | np.float32] | np.dtype[np.floating]
+)
+NumberType = TypeAliasType("NumberType", str | type[int | float | np.number] | np.dtype[np.number])
 Device = Literal["auto", "cpu", "cuda"]
-FilePath = str | PathLike[str]
+FilePath = TypeAliasType("FilePath", str | PathLike[str])

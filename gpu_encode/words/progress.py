@@ -56,7 +56,7 @@ class Progress:
         """Begin the next stage, of `total` rows if that is known; an earlier run may have done some of them."""
         if self._bars is not None:
             self._end_stage()
-            self._task = self._bars.add_task(name, total=total, completed=done)
+            self._task = self._bars.add_task(name, total=total, completed=done, done_before=done)
         self.rows, self._name, self._total = done, name, total or 0
         if self._tell is not None:
             self._tell(name, done, self._total)
@@ -83,8 +83,15 @@ def bars() -> Any:
 
     class Rate(ProgressColumn):  # type: ignore[misc,unused-ignore]
         def render(self, task: Any) -> Text:
-            # rich's own estimate needs several steps, and some stages have a single one.
-            return Text(rate(task.completed / task.elapsed) if task.elapsed and task.completed else "")
+            # rich's own estimate needs several steps, and some stages have a single one.  Its clock runs on after a
+            # stage has ended.
+            seconds, rows = task.finished_time or task.elapsed, task.completed - task.fields["done_before"]
+            return Text(rate(rows / seconds) if seconds and rows else "")
+
+    class Remaining(TimeRemainingColumn):  # type: ignore[misc,unused-ignore]
+        def render(self, task: Any) -> Text:
+            time = super().render(task)
+            return Text("") if task.finished or not time else time.append(" left")
 
     return Bars(
         TextColumn("{task.description:<9}"),
@@ -92,7 +99,7 @@ def bars() -> Any:
         TextColumn("{task.completed:>13,.0f} rows"),
         Rate(),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        Remaining(),
         console=Console(stderr=True),
     )
 
@@ -105,12 +112,7 @@ def rate(speed: float) -> str:
     >>> rate(2_345_678)
     '2.3 M rows/s'
     """
-    return f"{with_prefix(speed)} rows/s"
-
-
-def with_prefix(number: float) -> str:
-    """Write a number with the prefix of its unit; the caller adds the unit."""
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:.1f} {letter}"
-    return f"{number:.0f}"
+    for size, letter in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if speed >= size:
+            return f"{speed / size:.1f}{letter} rows/s"
+    return f"{speed:.0f} rows/s"

@@ -11,6 +11,7 @@ import typing
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import TargetEncoder as Theirs
+from typing_extensions import TypeAliasType
 
 import gpu_encode
 from gpu_encode import TargetEncoder
@@ -81,6 +82,8 @@ def signatures(name):
 def members_of(annotation):
     """Yield a type and its parts; NumPy's own types and `type[...]` are not taken apart."""
     yield annotation
+    if isinstance(annotation, TypeAliasType):
+        yield from members_of(annotation.__value__)
     origin = typing.get_origin(annotation)
     if origin is not type and not getattr(origin, "__module__", "").startswith("numpy"):
         for part in typing.get_args(annotation):
@@ -107,6 +110,16 @@ def test_parameters_have_types_and_words_are_listed_in_them():
             parameters = inspect.signature(function).parameters.values()
             found = {each.name: untold(each, told) for each in parameters if each.name != "self"}
             offenders += [f"{name}.{method}({each}): {what}" for each, what in found.items() if what]
+    assert offenders == []
+
+
+def test_signatures_name_types_and_do_not_spell_them_out():
+    offenders = []
+    for name in gpu_encode.__all__:
+        for method, (function, _) in signatures(name).items():
+            shown = str(inspect.signature(function))
+            if len(shown) > 1500 or "numpy._typing" in shown:
+                offenders.append(f"{name}.{method}: {len(shown)} characters")
     assert offenders == []
 
 

@@ -246,8 +246,24 @@ def test_every_encoder_that_takes_files_has_a_name() -> None:
 
 
 def test_the_help_names_every_encoder(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit-transform", "--help"]) == 0
+    assert main(["fit-transform", "--help-all"]) == 0
     said = "".join(capsys.readouterr().out.split())
     assert all(name in said for name in ENCODERS)
     assert "sem,skew,kurt,min" in said
     assert """(missing:--set'indicators=["missing"]'instead)""" in said
+
+
+@pytest.mark.parametrize("command", ["fit-transform", "leak-report", "plan"])
+def test_the_short_help_says_how_much_it_leaves_out(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(option: str) -> list[str]:
+        assert main([command, option]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    short, whole = told("--help"), told("--help-all")
+    assert told("-h") == short
+    named = [{line.split()[0].strip(",") for line in lines if line.startswith("  -")} for lines in (short, whole)]
+    assert named[0] < named[1]
+    assert {"--target", "--columns", "--cv", "--smooth"} <= named[0]
+    assert f"gpu-encode {command} --help-all tells {len(named[1] - named[0])} more options." in short
+    assert len(short) < 62 < len(whole)
+    assert short[0].startswith(f"usage: gpu-encode {command} [OPTIONS] INPUT")

@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from gpu_encode.cli.messages import on_terminal
 from gpu_encode.words.progress import Progress, rate
@@ -60,6 +61,33 @@ def test_a_notebook_gets_bars_to_their_end(monkeypatch: pytest.MonkeyPatch) -> N
     work()
     *_, last = (text for text in (getattr(one, "text", "") for one in shown) if "reading" in text)
     assert last.count("10 rows") == 2
+
+
+def drawn(progress: Progress) -> list[str]:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(progress._bars.get_renderable())
+    return console.file.getvalue().splitlines()
+
+
+def test_a_stage_that_has_ended_keeps_its_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    progress = Progress(True)
+    progress._bars.get_time = lambda: clock[0]
+    for task in ("reading", "encoding"):
+        progress.stage(task, 4000, done=2000 if task == "encoding" else 0)
+        clock[0] += 2
+        progress.advance(1000)
+        assert "500 rows/s" in drawn(progress)[-1]
+        assert drawn(progress)[-1].rstrip().endswith("left")
+        clock[0] += 2
+        progress.advance(1000 if task == "encoding" else 3000)
+    clock[0] += 1000
+    reading, encoding = drawn(progress)
+    # Half of the rows of the second stage were done by an earlier run.
+    assert "1.0 k rows/s" in reading
+    assert "500 rows/s" in encoding
+    assert reading.split()[-1] == encoding.split()[-1] == "0:00:04"
 
 
 @pytest.mark.parametrize(("speed", "text"), [(3.2e9, "3.2 G rows/s"), (5e6, "5.0 M rows/s"), (12, "12 rows/s")])

@@ -11,6 +11,7 @@ from sklearn.utils import estimator_html_repr
 from gpu_encode import CountEncoder, HashingEncoder, KFold, OneHotEncoder, SpectralEncoder, TargetEncoder
 
 pytestmark = pytest.mark.host
+SIZES = {"one": 1, "few": 10, "many": 1000}
 
 
 def shown(encoder):
@@ -47,6 +48,16 @@ def test_the_largest_moves_come_first():
     assert [row[0] for row in rows] == [*expected]
     assert all(float(row[2]) == pytest.approx(means[row[0]], rel=1e-5) for row in rows)
     assert {row[1] for row in rows} == {"3"}
+
+
+def test_a_move_counts_as_often_as_it_has_rows():
+    shops = np.repeat([*SIZES], [*SIZES.values()])
+    means = {"one": 5.0, "few": 2.0, "many": 1.0}
+    y = np.repeat([*means.values()], [*SIZES.values()])
+    encoder = TargetEncoder(smooth=10.0, cv=KFold(3)).fit(shops[:, None], y)
+    moved = {shop: n * abs((n * means[shop] + 10 * y.mean()) / (n + 10) - means[shop]) for shop, n in SIZES.items()}
+    assert [row[0] for row in rows_of(learned(encoder))] == sorted(moved, key=moved.get, reverse=True)
+    assert max(moved, key=moved.get) == "few"
 
 
 def test_values_are_text_and_not_marks():

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows, CodesEncoder, Learned
@@ -21,7 +20,7 @@ from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.schemes.plans import LeaveOneOutPlan, Plan, check_random_state, seed_of
 from gpu_encode.seam import devices, ops
 from gpu_encode.tables import frames
-from gpu_encode.words.annotations import Column, Columns, Device, FloatType, Seed, Table, TargetType
+from gpu_encode.words.annotations import ArrayLike, Column, Columns, Device, FloatType, Seed, Table, TargetType
 from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_number, check_option
 
 MISSING_POLICIES = ("category", "never", "error")

@@ -5,7 +5,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -15,7 +14,7 @@ from cpu_fallback.types import Array
 from gpu_encode.methods.predictor import Predictor, ScoringClassifier
 from gpu_encode.methods.proximity.encoder import ProximityEncoder
 from gpu_encode.seam import devices
-from gpu_encode.words.annotations import Column, Columns, Device, Seed, Table, TargetType, Vector
+from gpu_encode.words.annotations import ArrayLike, Column, Columns, Device, Seed, Table, TargetType, Vector
 from gpu_encode.words.errors.targets import no_target
 
 

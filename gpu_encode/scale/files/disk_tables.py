@@ -1,13 +1,15 @@
 """Categories that do not fit into memory: their sums and encodings are in files, one file for each bucket of a key.
 
 Each chunk of rows becomes lines, one for each of its categories.  Lines are spilled to files by bucket, together with
-the number of each row's line.  Then, bucket by bucket, lines are added up and turned into encodings, and each row finds
-its encoding by the number of its line.  So a chunk writes each of its values only once, however many rows have it.
+the number of each row's line, its fold and its target.  Then, bucket by bucket, rows are summed, sums are turned into
+encodings, and each row finds its encoding by the number of its line.  So a chunk writes each of its values only once,
+however many rows have it; and it writes no sums, which take far more memory than rows if a category has few of them.
 Encodings are spilled by chunk of the output.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,13 +17,18 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from cpu_fallback.types import Array
+from cpu_fallback.row_numbers import FoldPattern, fold_array
+from cpu_fallback.types import Array, Layout
+from cpu_fallback.types import Rows as CodedRows
+from gpu_encode.fitting.fit import FitContext
 from gpu_encode.fitting.model import unseen_counted
 from gpu_encode.scale.files import memory, shuffle
 from gpu_encode.scale.files.look_up import (
     BucketTable,
     Joined,
     buckets_of,
+    codes_in,
+    index_of_lines,
     lines_by_bucket,
     of_new_rows,
     rows_in_buckets,
@@ -31,18 +38,24 @@ from gpu_encode.scale.files.run import Run
 from gpu_encode.scale.files.shuffle import KeyLines, ShuffledSums
 from gpu_encode.scale.files.source import Chunk, Reading, Size, with_columns
 from gpu_encode.scale.files.spilling import SpillTables
-from gpu_encode.scale.parts import EncodingPlan, PartialSums
+from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
+from gpu_encode.scale.parts.sums import prepare_part
 from gpu_encode.schemes import Ordered
+from gpu_encode.seam.ops import host
+from gpu_encode.sums.category_sums import CategorySums, windows
+from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.values import RowError
 
 # Columns of a spilled row: its number among all rows, the number of its line in its chunk and bucket, and its view.
 ROW, LINE, VIEW = "row", "line", "view"
+# More columns of a training row: the fold in which it is summed, and its weight.  Targets follow.
+FOLD, WEIGHT = "fold", "weight"
 # More buckets would make pieces too small.
 FEWEST_BUCKETS, MOST_BUCKETS = 1, 1 << 10
-# Lines that are gathered before they are added up; fewest and most lines that are encoded at a time.
+# Lines or rows that are gathered before they are added up; fewest and most lines that are encoded at a time.
 GATHERED, FEWEST_ENCODED, ENCODED = 1 << 17, 1 << 8, 1 << 15
-# One part in so many of the free memory is for the lines that are gathered, and for the work on lines that are encoded.
+# One part in so many of the free memory is for what is gathered, and for the work on lines that are encoded.
 SHARE = 8
 # Copies of the digits of a line while it is encoded: columns beside each other, sums, and what each view sees.
 COPIES_OF_DIGITS = 6
@@ -99,7 +112,7 @@ class CategoryFiles:
         """Bytes that were written."""
         return sum(files.n_bytes for files in (self._lines, self._encodings, self._rows, self._by_chunk))
 
-    def add(self, entry: int, lines: KeyLines, first_row: int, views: Array | None) -> None:
+    def add(self, entry: int, lines: KeyLines, first_row: int, of_rows: Mapping[str, Array]) -> None:
         """Spill the lines of some consecutive rows, and for each row the number of its line.
 
         Parameters
@@ -108,8 +121,8 @@ class CategoryFiles:
             Number of the key.
         lines : KeyLines
         first_row : int
-        views : int array (rows,), optional
-            The view of each row, for training rows.
+        of_rows : mapping of str to array (rows,)
+            Columns of training rows; for new rows, there are none.
         """
         buckets, within = buckets_of(lines.hashes, self._number), np.zeros(len(lines.table), np.int32)
         for bucket, at in rows_in_buckets(buckets).items():
@@ -120,14 +133,12 @@ class CategoryFiles:
         for bucket, at in rows_in_buckets(buckets[line]).items():
             here = rows[at]
             columns = {ROW: here + first_row, LINE: within[line[at]]}
-            if views is not None:
-                columns[VIEW] = views[here].astype(np.min_scalar_type(int(views.max())))
+            columns |= {name: column[here] for name, column in of_rows.items()}
             self._rows.add(self._file(entry, bucket), pa.table(columns))
         if len(rows) < len(lines.of_rows):
-            assert views is not None
             missing = np.flatnonzero(lines.of_rows < 0)
-            key = self._joined.keys[entry]
-            encodings = np.reshape(key.missing, (-1, len(key.outputs)))[views[missing]].astype(self._joined.dtype)
+            key, views = self._joined.keys[entry], of_rows[VIEW][missing]
+            encodings = np.reshape(key.missing, (-1, len(key.outputs)))[views].astype(self._joined.dtype)
             self._add_encodings(entry, first_row + missing, encodings)
 
     def add_encodings(self, paths: Iterable[Path]) -> None:
@@ -140,18 +151,18 @@ class CategoryFiles:
                         self._encodings.add(self._file(*where), own)
 
     def learn(self, shared: ShuffledSums, saved: "SavedTable | None", limit: int) -> None:
-        """Make the encodings of each bucket from its lines, save them if asked, and look up the rows of the bucket."""
+        """Make the encodings of each bucket from its rows, save them if asked, and look up the rows of the bucket."""
         most = memory.free_bytes(limit) // SHARE
         for entry, key in enumerate(self._joined.keys):
             of_line = memory.IN_ARRAYS * len(key.missing) + 8 * COPIES_OF_DIGITS * shared.n_sums
             at_once = max(FEWEST_ENCODED, min(ENCODED, most // of_line))
             for bucket in range(self._number):
-                lines = add_up(self._lines.read(self._file(entry, bucket)), most)
+                lines = distinct(self._lines.read(self._file(entry, bucket)), most)
                 if lines is not None:
-                    starts = range(0, len(lines), at_once)
-                    pieces = [shuffle.encode_lines(shared, lines.slice(start, at_once)) for start in starts]
-                    encodings = pa.concat_tables(pieces)
-                    del lines, pieces
+                    index, codes = index_of_lines(key, lines)
+                    sums = self._sum(shared, entry, bucket, index, most)
+                    encodings = encode_categories(shared, entry, lines, codes, sums, at_once)
+                    del lines, sums
                     if saved is not None:
                         saved.add(encodings)
                     self._look_up(entry, bucket, encodings)
@@ -187,6 +198,24 @@ class CategoryFiles:
         """Give the number of the file of a bucket of a key."""
         return entry * self._number + bucket
 
+    def _sum(
+        self, shared: ShuffledSums, entry: int, bucket: int, index: CategoryIndex, most: int
+    ) -> list[CategorySums]:
+        """Sum the rows of a bucket by category and fold, for each target; about `most` bytes of rows at a time."""
+        key, number, total = self._joined.keys[entry], self._file(entry, bucket), list[CategorySums]()
+        same = np.arange(index.n_categories, dtype=np.int32)
+        pieces = zip(self._lines.read(number), self._rows.read(number), strict=True)
+        coded = (
+            (codes_in(index, key, lines.select(key.stored))[rows[LINE].to_numpy()], rows.drop_columns([ROW, LINE]))
+            for lines, rows in pieces
+        )
+        for gathered in batches(coded, most):
+            codes, rows = np.concatenate([codes for codes, _ in gathered]), pa.concat_tables(r for _, r in gathered)
+            sums = sum_rows(shared, codes, index.n_categories, rows)
+            pairs = zip(total, sums, strict=True)
+            total = [mine.plus(other, same, same, len(same), True) for mine, other in pairs] if total else sums
+        return total
+
     def _look_up(self, entry: int, bucket: int, encodings: Any) -> None:
         """Look up the rows of a bucket, and spill their encodings by chunk."""
         key, number = self._joined.keys[entry], self._file(entry, bucket)
@@ -194,7 +223,7 @@ class CategoryFiles:
         pieces = zip(self._lines.read(number), self._rows.read(number), strict=True)
         for lines, piece in pieces:
             values = lines.select(key.stored).rename_columns(key.columns)
-            rows, within, *views = (column.to_numpy() for column in piece.columns)
+            rows, within, *views = (piece[name].to_numpy() for name in (ROW, LINE, VIEW) if name in piece.column_names)
             try:
                 found = table.look_up(values, views[0] if views else None, within)
             except RowError:
@@ -225,17 +254,89 @@ def refused_row(table: BucketTable, values: Any, rows: Array) -> ValueError:
     raise AssertionError("a value is refused where its rows are not")
 
 
-def add_up(pieces: Iterable[Any], most_bytes: int) -> Any:
-    """Add up the lines of a bucket, some at a time; give None if it has no lines."""
+def distinct(pieces: Iterable[Any], most_bytes: int) -> Any:
+    """Give the distinct lines of a bucket, gathered some at a time; None if it has no lines."""
     gathered: list[Any] = []
-    n_lines = added = 0
+    n_lines = found = 0
     for piece in pieces:
         gathered.append(piece)
         n_lines += len(piece)
-        if n_lines > max(min(GATHERED, most_bytes * len(piece) // max(1, piece.nbytes)), 2 * added):
+        if n_lines > max(min(GATHERED, most_bytes * len(piece) // max(1, piece.nbytes)), 2 * found):
             gathered = [shuffle.add_lines(gathered)]
-            n_lines = added = len(gathered[0])
+            n_lines = found = len(gathered[0])
     return shuffle.add_lines(gathered) if gathered else None
+
+
+def batches(pieces: Iterable[tuple[Array, Any]], most_bytes: int) -> Iterator[list[tuple[Array, Any]]]:
+    """Yield pieces of rows in lists, each of about this number of bytes."""
+    gathered, n_bytes = [], 0
+    for piece in pieces:
+        gathered.append(piece)
+        n_bytes += sum(part.nbytes for part in piece)
+        if n_bytes > most_bytes:
+            yield gathered
+            gathered, n_bytes = [], 0
+    if gathered:
+        yield gathered
+
+
+def columns_of_rows(shared: ShuffledSums, part: Part, context: FitContext) -> dict[str, Array]:
+    """Give the columns of training rows that are spilled: view, fold, targets and weight."""
+    rows, to_host = context.rows, context.rows.ops.to_host
+    columns = {VIEW: narrow(shuffle.view_of_rows(shared, part))}
+    labels = context.targets[0].labels
+    [plan, *_] = shared.encoding_plan.fold_plans(context.selection, rows, labels, part.first_row)
+    folds: Any = plan.folds
+    if isinstance(folds, FoldPattern):
+        folds = fold_array(folds, 0, rows.n_rows)
+    if folds is not None:
+        columns[FOLD] = narrow(to_host(folds))
+    for number, column in enumerate(context.summed):
+        values = to_host(column.target.values)
+        columns[target_name(number)] = narrow(values) if column.target.is_classification else values
+        if column.weight is not None:
+            columns[WEIGHT] = to_host(column.weight)
+    return columns
+
+
+def narrow(numbers: Array) -> Array:
+    """Give whole numbers that are not negative in the smallest type that holds them."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def target_name(number: int) -> str:
+    """Name the column that holds a target: its class numbers or its values."""
+    return f"target{number}"
+
+
+def sum_rows(shared: ShuffledSums, codes: Array, n_categories: int, rows: Any) -> list[CategorySums]:
+    """Sum rows by category and fold, for each target, from the columns of `columns_of_rows`."""
+    made, columns = [], {name: column.to_numpy() for name, column in zip(rows.column_names, rows.columns, strict=True)}
+    folds, weight, backend = columns.get(FOLD), columns.get(WEIGHT), host(len(codes))
+    for number, (spec, total) in enumerate(zip(shared.specs, shared.totals, strict=True)):
+        values, of_classes = columns[target_name(number)], spec.classification
+        classes, target = (values.astype(np.int32), None) if of_classes else (None, values)
+        highest = len(spec.layout.measures()) - 1
+        layout = Layout(*windows(backend, target, weight, highest, len(codes)))
+        shape, of_folds = (n_categories, *total.shape[:2]), None if folds is None else folds.astype(np.int32)
+        coded = CodedRows(codes, classes, target, weight)
+        made.append(CategorySums.measure(backend, coded, shape, replace(spec, layout=layout), of_folds))
+    return made
+
+
+def encode_categories(
+    shared: ShuffledSums, entry: int, lines: Any, codes: Array, sums: Sequence[CategorySums], at_once: int
+) -> Any:
+    """Encode the lines of a bucket, which have these codes, `at_once` at a time."""
+    made = []
+    for start in range(0, len(lines), at_once):
+        some = codes[start : start + at_once]
+        digits = [
+            shuffle.digits_in(replace(of_target, accumulators=of_target.accumulators[some]), spec)
+            for of_target, spec in zip(sums, shared.specs, strict=True)
+        ]
+        made.append(shuffle.with_encodings(shared, entry, lines.slice(start, at_once), digits))
+    return pa.concat_tables(made)
 
 
 class SavedTable:
@@ -319,18 +420,21 @@ class TrainingFiles:
         self._files = CategoryFiles(self.joined, folder, number, chunk_rows, run.progress.advance)
 
     def spill(self, size: Size) -> None:
-        """Sum all rows chunk by chunk."""
+        """Spill all rows by bucket, chunk by chunk."""
         run, shared = self._run, self._shared
         if not shared.encoding_plan.needs_labels:
-            size = self._room.shorten_spilled(size, shared.n_sums)
+            size = self._room.shorten_spilled(size)
         with run.reading("measuring", self._columns, size) as chunks:
             for chunk in chunks:
                 part = shared.reading.roles.part(chunk)
                 with run.timed("measuring"), part.named():
-                    views = shuffle.view_of_rows(shared, part)
-                    for entry, lines in enumerate(shuffle.sum_part(shared, part)):
-                        self._files.add(entry, lines, chunk.first_row, views)
-                del chunk, part
+                    context = prepare_part(shared.encoding_plan, part)
+                    assert context is not None
+                    of_rows = columns_of_rows(shared, part, context)
+                    for entry in range(len(context.categories)):
+                        lines = shuffle.key_lines(shared, context, part, entry)
+                        self._files.add(entry, lines, chunk.first_row, of_rows)
+                del chunk, part, context, of_rows, lines
 
     def learn(self, model: Path | None) -> None:
         """Make the encodings of all categories, look up the rows, and save those of new rows if asked."""

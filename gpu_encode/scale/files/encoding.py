@@ -163,9 +163,9 @@ def encode_dataset(
     reads, with 16 bytes or more each.
 
     If categories do not fit into `memory_limit`, this shows while rows are read.  Then up to 67 million of the
-    remaining rows are read to estimate the number of categories, and tables go to disk: sums are written to files by a
-    hash of the category and added up file by file, and rows find their encodings there, with the same bits.  The disk
-    needs room for the sums of each chunk's categories.  This works for `TargetEncoder` with folds of any kind, and with
+    remaining rows are read to estimate the number of categories, and tables go to disk: keys and targets of rows are
+    written to files by a hash of the category, rows are summed file by file, and they find their encodings there, with
+    the same bits.  The disk needs room for these rows.  This works for `TargetEncoder` with folds of any kind, and with
     `LeaveOneOut` for one target of classes without weights.  It does not work if all categories are needed at once (a
     hierarchy, infrequent categories, `categories` as a list, `JamesStein`, `GLMM`, the mean of categories as prior),
     nor for orders and weights by age: then an error names a limit that is enough.  An interrupted run makes these files

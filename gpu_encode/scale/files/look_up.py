@@ -266,6 +266,16 @@ def index_of(table: Any, name: str = "") -> tuple[CategoryIndex, Array]:
     return CategoryIndex.fit(KeySpec(name, tuple(range(table.num_columns))), columns, host(len(table)), True)
 
 
+def index_of_lines(key: JoinedKey, lines: Any) -> tuple[CategoryIndex, Array]:
+    """Number the categories of the lines of a key."""
+    return index_of(lines.select(key.stored), "_x_".join(key.columns))
+
+
+def codes_in(index: CategoryIndex, key: JoinedKey, values: Any) -> Array:
+    """Give the codes of a table of a key's columns in the categories of a bucket."""
+    return index.lookup(map_columns(frames.read(values)), host(len(values)), key.policy == "category")
+
+
 class BucketTable:
     """The encodings of those categories of one key that are in one bucket.
 
@@ -280,7 +290,7 @@ class BucketTable:
 
     def __init__(self, key: JoinedKey, lines: Any, dtype: str) -> None:
         self._key = key
-        self._index, codes = index_of(lines.select(key.stored), "_x_".join(key.columns))
+        self._index, codes = index_of_lines(key, lines)
         encodings = lines[shuffle.ENCODINGS].combine_chunks().flatten().to_numpy()
         shape = len(lines), key.new_rows + 1, len(key.outputs)
         # Two more lines follow those of the categories: one for unknown values, and one for missing values, which have

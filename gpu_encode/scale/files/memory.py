@@ -56,8 +56,8 @@ LIKELY_WIDTH = 20
 WORK_OF_ROW = 100
 # Copies of the sums of a row at the same time: those of a thread, those of the piece, and rounding up.
 SUMS_OF_ROW = 2.5
-# Copies of the lines of a row at the same time: lines just made, lines in buckets, compressed lines.
-LINES_OF_ROW = 5
+# Copies of a spilled row at the same time: just made, in its bucket, compressed; its bytes in addition to its values.
+SPILLED_COPIES, SPILLED = 5, 16
 # If rows are summed in pieces, a chunk takes the free memory divided by this number.
 CHUNK_SHARE = 16
 # Most rows that are read to estimate the number of categories for an error that names a limit.
@@ -372,9 +372,9 @@ class Room:
         self._read_ahead = rows * self._row_bytes
         return Size(rows, int(rows * self._row_bytes) + 1, min(size.batch_rows, rows))
 
-    def shorten_spilled(self, size: Size, n_sums: int) -> Size:
-        """Give chunks so short that a line of sums for each row and key fits beside them."""
-        of_row = self._row + self._row_bytes + LINES_OF_ROW * self._n_keys * (8 * n_sums + self._row_bytes)
+    def shorten_spilled(self, size: Size) -> Size:
+        """Give chunks so short that the copies of their rows that are spilled fit beside them."""
+        of_row = self._row + (1 + SPILLED_COPIES) * self._row_bytes + SPILLED_COPIES * SPILLED
         rows = whole_chunk(0.8 * (self.limit - self.held) / of_row)
         if rows >= size.rows:
             return size
@@ -433,18 +433,22 @@ class Room:
         keys, n_rows = self.keys(sums), sums.n_rows
         assert sums.model is not None
         indexes = sums.model.keys
+        del sums
+        release()
         counts = [DistinctCount() for _ in indexes]
         for key, count in zip(indexes, counts, strict=True):
             count.add(key)
         bare = [key.without_categories() for key in indexes]
-        del sums, indexes
+        del indexes, key
         release()
         known, before, seen = n_rows, [count.estimate() for count in counts], n_rows
         for part in rest:
             before, known = [count.estimate() for count in counts], seen
-            count_categories(self.plan, part, bare, counts)
+            at_once = whole_chunk(0.8 * free_bytes(self.limit) / self._row)
+            for start in range(0, part.X.num_rows, at_once):
+                count_categories(self.plan, slice_of(part, start, at_once), bare, counts)
+                release()
             seen += part.X.num_rows
-            release()
             if seen - n_rows > MOST_COUNTED:
                 break
         grown = []

@@ -223,7 +223,7 @@ def look_up_rows(run: Run, saved: SavedEncodings, size: Size) -> CategoryFiles:
         for chunk in chunks:
             with run.timed("measuring"):
                 for entry, key in enumerate(joined.keys):
-                    files.add(entry, distinct_rows(chunk.table, key), chunk.first_row, None)
+                    files.add(entry, distinct_rows(chunk.table, key), chunk.first_row, {})
             del chunk
     with placing(run, joined):
         files.look_up(saved.no_lines)

@@ -143,7 +143,7 @@ class Summary:
     --------
     >>> stages = {"measuring": 1.5, "encoding": 2.25}
     >>> Summary(2_000_000, 3, 4, 1, 10**8, 5 * 10**7, stages, 10**9, 2_000_000, {"city": 50_000}, elapsed=3.8)
-    in 4 chunks to 1 file, read 100.0 MB, written 50.0 MB, at most 1.0 GB of memory
+    in 4 chunks to 1 file, read 95.4 MiB, written 47.7 MiB, at most 953.7 MiB of memory
     seconds: measuring 1.5, encoding 2.2
     2,000,000 rows of 3 columns in 3.8 s; missing values: city 2.5% (50,000 rows)
     """

@@ -20,7 +20,7 @@ from cpu_fallback.row_numbers import FoldPattern, fold_array
 from cpu_fallback.types import Array, Layout, Window, carry
 from cpu_fallback.types import Rows as CodedRows
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.fitting.fit import select_columns
+from gpu_encode.fitting.fit import FitContext, select_columns
 from gpu_encode.fitting.inputs import TrainingRows, read_fixed_targets
 from gpu_encode.fitting.leave_one_out import leave_one_out
 from gpu_encode.fitting.model import Model
@@ -303,23 +303,36 @@ def sum_part(shared: ShuffledSums, part: Part) -> list[KeyLines]:
         digits = np.concatenate(
             [flat_digits(of_target, spec) for of_target, spec in zip(per_target, shared.specs, strict=True)], axis=1
         )
-        key, codes = context.keys[entry], context.rows.ops.to_host(context.categories[entry].codes)
-        rows = first_rows(codes, key.n_categories, context.rules[entry].missing == "category")
-        found = np.flatnonzero(rows >= 0)
-        table = lines(shared, entry, part.X, rows[found], digits[found])
-        made.append(KeyLines(table, hash_categories(key, SEED)[found], line_of_rows(codes, rows)))
+        made.append(key_lines(shared, context, part, entry, digits))
     return made
 
 
+def key_lines(
+    shared: ShuffledSums, context: FitContext, part: Part, entry: int, digits: Integers | None = None
+) -> KeyLines:
+    """Give the lines of a part that has been read, for one key; without digits, they only have the key's values."""
+    key, codes = context.keys[entry], context.rows.ops.to_host(context.categories[entry].codes)
+    rows = first_rows(codes, key.n_categories, context.rules[entry].missing == "category")
+    found = np.flatnonzero(rows >= 0)
+    table = lines(shared, entry, part.X, rows[found], None if digits is None else digits[found])
+    return KeyLines(table, hash_categories(key, SEED)[found], line_of_rows(codes, rows))
+
+
 def flat_digits(sums: CategorySums, spec: SumSpec) -> Integers:
-    """Give the digits of each category, missing values last, so small that an engine can add them in any order."""
+    """Give the digits of each category, missing values last, as `digits_in` does."""
+    digits = digits_in(sums, spec)
+    return np.delete(digits, -2, axis=0).reshape(len(digits) - 1, -1)
+
+
+def digits_in(sums: CategorySums, spec: SumSpec) -> Integers:
+    """Give the digits of sums in another layout, so small that an engine can add them in any order."""
     windows = zip(sums.spec.layout.measures(), spec.layout.measures(), strict=True)
     # The sums of all rows fit into whole numbers, but a bound on the sums of some rows need not show it.
     if any(new.whole and not old.whole for (old, _, _), (new, _, _) in windows):
         sums = sums.to_canonical()
     digits = sums.in_layout(spec.layout).copy()
     carry(digits, spec.layout)
-    return np.delete(digits, -2, axis=0).reshape(len(digits) - 1, -1)
+    return digits
 
 
 def first_rows(codes: Array, n_categories: int, with_missing: bool) -> Array:
@@ -339,16 +352,17 @@ def line_of_rows(codes: Array, first: Array) -> Array:
     return found
 
 
-def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: Integers) -> Any:
-    """Make the lines of a key: the values of its columns, read from one row of each category, and digits."""
+def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: Integers | None) -> Any:
+    """Make the lines of a key: the values of its columns, read from one row of each category, and digits if given."""
     members = {*shared.model.selection.entries[entry].members}
     columns = {ENTRY: pa.array(np.full(len(rows), entry, np.int32))}
     for position in shared.positions:
         column = features.column(position)
         taken = in_one_form(column.take(pa.array(rows)))
         columns[key_name(position)] = taken if position in members else pa.nulls(len(rows), taken.type)
-    for number in range(shared.n_sums):
-        columns[digit_name(number)] = pa.array(np.ascontiguousarray(digits[:, number]))
+    if digits is not None:
+        for number in range(shared.n_sums):
+            columns[digit_name(number)] = pa.array(np.ascontiguousarray(digits[:, number]))
     return pa.table(columns)
 
 
@@ -411,9 +425,14 @@ def encode_lines(shared: ShuffledSums, table: Any) -> Any:
     for entry in np.unique(table[ENTRY].to_numpy()):
         own = of_entry(table, entry)
         digits = np.column_stack([own[digit_name(number)].to_numpy() for number in range(shared.n_sums)])
-        encodings = shared.encode(int(entry), by_target(shared, digits))[:-2].reshape(len(own), -1)
-        made.append(own.select(names).append_column(ENCODINGS, as_lists(encodings, dtype)))
+        made.append(with_encodings(shared, int(entry), own.select(names), by_target(shared, digits)))
     return pa.concat_tables(made)
+
+
+def with_encodings(shared: ShuffledSums, entry: int, keys: Any, digits: Sequence[Integers]) -> Any:
+    """Add the encodings of some categories of a key to a table with its values, from their digits by target."""
+    encodings = shared.encode(entry, digits)[:-2].reshape(len(keys), -1)
+    return keys.append_column(ENCODINGS, as_lists(encodings, pa.from_numpy_dtype(shared.model.dtype)))
 
 
 def by_target(shared: ShuffledSums, digits: Integers) -> list[Integers]:

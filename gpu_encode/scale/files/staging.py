@@ -44,13 +44,14 @@ from gpu_encode.storage.archive import sync_file, sync_folder
 from gpu_encode.storage.json_fields import read_count, read_field, read_list
 from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
+from gpu_encode.words.sizes import amount
 from gpu_encode.words.terminal import one_line
 
 VERSION = 1
 MANIFEST = "manifest.json"
 LOCK = "lock"
 KEPT = (
-    "The finished part ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) continues "
+    "The finished part ({size}) is kept in {folder}: the same call with resume=True (--resume) continues "
     "from there. Delete the folder if you do not need it."
 )
 Move = tuple[Path, Path]
@@ -123,7 +124,7 @@ class Staging:
             elif not isinstance(error, RefusedResumeError):
                 files = (path for path in self.folder.rglob("*") if path.is_file())
                 n_bytes = sum(path.stat().st_size for path in files)
-                error.add_note(KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
+                error.add_note(KEPT.format(folder=self.folder, size=amount(n_bytes)))
         finally:
             self._lock.close()
             if self._store is not None:

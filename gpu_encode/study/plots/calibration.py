@@ -104,7 +104,7 @@ class CalibrationDisplay(Display):
     def _draw(self, ax: Any) -> None:
         middle = float(self.encodings.mean())
         ax.axline((middle, middle), slope=1, color="black", linestyle="--", linewidth=1, label="perfectly calibrated")
-        points = {"fmt": "o", "color": BLUE, "capsize": 3, "label": "held-out rows, ± 2 standard errors"}
+        points = {"fmt": "o", "color": BLUE, "capsize": 3, "label": "rows in bins, ± 2 standard errors"}
         ax.errorbar(self.encodings, self.means, yerr=2 * self.errors, **points)
         ax.set(xlabel=f"mean encoding of {shorten(self.name, 40)} in a bin", ylabel="mean of the target, in its units")
         ax.legend(fontsize="small")

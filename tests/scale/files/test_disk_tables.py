@@ -49,6 +49,7 @@ SCHEMES = {
 def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_tables, "FEWEST_BUCKETS", 3)
     monkeypatch.setattr(disk_tables, "GATHERED", 9)
+    monkeypatch.setattr(disk_tables, "FEWEST_ENCODED", 4)
     monkeypatch.setattr(disk_tables, "ENCODED", 4)
 
 
@@ -97,6 +98,30 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
 def test_targets_and_rules(tmp_path: Path, rows: Path, orders: pa.Table, case: str) -> None:
     parameters, target, choices = CASES[case]
     check(rows, tmp_path, orders, TargetEncoder(**{"columns": COLUMNS, "cv": KFold(3)} | parameters), target, **choices)
+
+
+def test_no_sums_are_spilled_however_many_targets_and_folds(tmp_path: Path) -> None:
+    n, targets = 6000, [f"y{number}" for number in range(6)]
+    draw = np.random.default_rng(0)
+    table = pa.table({"key": np.arange(n) % 2000} | {name: draw.normal(size=n) for name in targets})
+    pq.write_table(table, tmp_path / "in.parquet")
+    encoder = TargetEncoder(columns=["key"], cv=KFold(9), target_type="continuous")
+    summary = on_disk(tmp_path / "in.parquet", tmp_path / "codes.parquet", encoder, targets, chunk_rows=1000)
+    assert_same_table(pq.read_table(tmp_path / "codes.parquet"), in_memory(encoder, table, targets)[1])
+    # A row has its number, fold, value and targets, and one encoding for each target.
+    assert summary.bytes_spilled < 2 * table.nbytes + n * 60
+
+
+@pytest.mark.parametrize("share", [1, 1 << 60], ids=["all rows at once", "some rows at a time"])
+def test_rows_of_a_bucket_are_summed_as_memory_has_room(
+    tmp_path: Path, rows: Path, orders: pa.Table, monkeypatch: pytest.MonkeyPatch, share: int
+) -> None:
+    monkeypatch.setattr(disk_tables, "SHARE", share)
+    for target in ("price", "kind"):
+        encoder = TargetEncoder(columns=COLUMNS, cv=KFold(3))
+        on_disk(rows, tmp_path / "codes.parquet", encoder, target, weight="weight", overwrite=True)
+        expected = in_memory(encoder, orders, target, "weight")[1]
+        assert_same_table(pq.read_table(tmp_path / "codes.parquet"), expected)
 
 
 def test_text_and_folders_of_parts(tmp_path: Path, orders: pa.Table) -> None:

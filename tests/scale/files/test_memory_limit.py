@@ -40,7 +40,7 @@ SCHEMES = {
     "joint": ("TargetEncoder(columns=[('key', 'day')], cv=KFold(3))", "sold"),
 }
 # Shapes whose rows are written and encoded in a few seconds, and the part of their rows.
-QUICK = {"later": 0.67, "columns": 0.34, "lists": 0.34, "batch": 0.34}
+QUICK = {"later": 0.67, "columns": 0.34, "lists": 0.34, "batch": 0.34, "targets": 0.25}
 
 pytestmark = [
     pytest.mark.skipif(not STATUS.exists(), reason="the most that a process had is read from Linux"),

@@ -1,11 +1,14 @@
 """Rows in parts, measured and added up in any order: every bit is that of one table."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import GroupKFold, LeaveOneOut, Prefixes
-from gpu_encode.scale.parts import PartialSums, Profile, fit, measure, plan, profile
+from cpu_fallback.memory_pool import pool
+from gpu_encode import GroupKFold, LeaveOneOut, Prefixes, TargetEncoder
+from gpu_encode.scale.parts import Part, PartialSums, Profile, fit, measure, plan, profile
 from tests.bits import assert_same_encoder
 from tests.cases import STRATIFIED, fold_schemes, named, pairs, some_of
 from tests.encoders.pieces import TARGETS, WEIGHTS, WHOLE, encoder, saved
@@ -106,6 +109,25 @@ def test_sums_that_cancel_leave_room_for_every_row(cv):
 
 def test_zero_weights_of_a_whole_part():
     assert_alike(TARGETS["binary"], np.r_[np.zeros(50), np.ones(34)])
+
+
+def test_only_one_target_at_a_time_has_its_sums_twice_while_parts_are_added_in_place(monkeypatch):
+    # No freed memory is kept, which would hide what is freed.
+    monkeypatch.setattr(pool, "most", 0)
+    pool.free.clear()
+    n_targets, rows, many = 8, np.arange(8000), TargetEncoder(columns=["k"], target_type="continuous")
+    y = pd.DataFrame({f"y{number}": (rows + number) / 7 for number in range(n_targets)})
+    parts = [Part(pd.DataFrame({"k": rows[a:b]}), y[a:b], first_row=a) for a, b in ((0, 7600), (7600, 8000))]
+    encoding_plan = plan(many, sum((profile(many, part) for part in parts), Profile()))
+    tracemalloc.start()
+    total, few = (measure(encoding_plan, part) for part in parts)
+    n_bytes = sum(sums.accumulators.nbytes for sums in total.model.statistics[0])
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    total.plus(few, in_place=True)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most - before < 0.4 * n_bytes
 
 
 @pytest.mark.parametrize("target", TARGETS)
