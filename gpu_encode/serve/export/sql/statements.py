@@ -18,7 +18,7 @@ from gpu_encode.serve.export.sql.levels import LevelRows, with_rows
 from gpu_encode.serve.export.sql.names import check_distinct, level_table, named_table, prefix_beside
 from gpu_encode.serve.export.sql.query import Query, levels_of
 from gpu_encode.serve.export.sql.values import DIALECTS, SUBSTITUTED
-from gpu_encode.serve.export.tables import EncoderTables, tables_to_leave, without_refused
+from gpu_encode.serve.export.tables import EncoderTables, origin_to_leave, tables_to_leave, without_refused
 from gpu_encode.tables.categories.hierarchy import Prefixes
 from gpu_encode.words.errors.parameters import bad_option
 
@@ -70,8 +70,8 @@ def to_sql(
     Returns
     -------
     str
-        A SELECT statement.  Encodings are double precision numbers, integers or text; columns that pass through are
-        unchanged.
+        A SELECT statement, after a comment with the encoder's `origin_`.  Encodings are double precision numbers,
+        integers or text; columns that pass through are unchanged.
 
     Raises
     ------
@@ -106,7 +106,8 @@ def to_sql(
     prefix = prefix_beside(source.sql() if held is None else f"{source.sql()} {held.sql()}")
     query = Query(tables, dialect, prefix, held)
     rows = query.levels.values() if held is None else ()
-    return with_rows(finish(query.select(source, keep), dialect), (level.texts() for level in rows))
+    statement = with_rows(finish(query.select(source, keep), dialect), (level.texts() for level in rows))
+    return f"{comment(encoder, min_count, hash_key)}\n{statement}"
 
 
 def to_sql_tables(
@@ -157,6 +158,17 @@ def to_sql_tables(
             some = [literals[start : start + INSERTED] for literals in texts]
             statements.append(with_rows(beginnings[start > 0], [some]))
     return statements
+
+
+def comment(encoder: Encoder, min_count: float, hash_key: bytes | None) -> str:
+    """Tell in a line where an encoder comes from."""
+    origin = origin_to_leave(encoder, min_count, hash_key)
+    facts = [
+        f"{name} {f'{value:,.15g}' if isinstance(value, float) else value}"
+        for name, value in origin.items()
+        if value is not None
+    ]
+    return f"-- gpu_encode {type(encoder).__name__}: {', '.join(facts)}"
 
 
 def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str], dialect: str) -> None:
