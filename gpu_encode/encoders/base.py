@@ -534,7 +534,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
         storage.save(self, path)
 
-    def row_encoder(self, *, passed: bool = True) -> "RowEncoder":
+    def row_encoder(self, *, passed: bool = True, counts: bool = False) -> "RowEncoder":
         """Give an object that encodes one row at a time, in microseconds: for a web service, a stream, a loop.
 
         Parameters
@@ -542,6 +542,9 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         passed : bool, default=True
             Whether columns that pass through come after the encodings.  If False, a row needs only the columns that are
             encoded.
+        counts : bool, default=False
+            Whether ``counts`` of the row encoder has the numbers of rows, and of unknown and missing values of each
+            key, for the metrics of a service.
 
         Returns
         -------
@@ -552,8 +555,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Notes
         -----
         The row encoder is made of plain dicts and keeps the present encodings: a later `partial_fit` does not change
-        them.  A call changes nothing in it, so that threads may share it; it can be pickled.  It takes 160 to 230
-        bytes for each category of a key, and 32 more for every encoding of the category but the first.
+        them.  A call changes nothing in it but its counts, so that threads may share it; it can be pickled.  It takes
+        160 to 230 bytes for each category of a key, and 32 more for every encoding of the category but the first.
 
         Text, bytes, numbers of Python and NumPy, dates and times of Python and None are looked up.  The steps of
         `transform`, which take a hundred times as long, encode all other values: timestamps of pandas and NumPy,
@@ -576,7 +579,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         from gpu_encode.encoders.row_encoder import RowEncoder
 
         check_is_fitted(self, "_model")
-        return RowEncoder(self, passed=passed)
+        return RowEncoder(self, passed=passed, counts=counts)
 
     @dispatch
     def drift(self, X: Table) -> list[dict[str, str | int | float]]:
@@ -640,7 +643,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
             kept = {name: getattr(model, name)[:n_encoded] for name in ("keys", "statistics", "rules")}
             model = replace(model, selection=model.selection.without_others(), pairs=[], **kept)
         if not model.statistics or not all(rule.statistic.needs.sums for rule in model.rules):
-            raise TypeError(f"drift compares with the categories of training rows, and {self._owner} keeps no counts.")
+            raise TypeError(f"Unknown values are those that training rows lack, and {self._owner} keeps no counts.")
         return model
 
     def _count_rows(self, X: Any) -> RowCounts:

@@ -202,6 +202,27 @@ def test_all_workers_reload(service):
     assert asyncio.run(worker.health()) == {"status": "ok", "names": list(answer(1)[0])}
 
 
+def test_metrics_are_those_of_prometheus(service):
+    X = pd.DataFrame({"shop": ["a", "b"], 'a "b"\\\n': ["p", "q"]})
+    service.app.state.encode = TargetEncoder().fit(X, [0, 1]).row_encoder(passed=False, counts=True)
+    other = list(X)[1]
+    service.encode([{"shop": "a", other: "p"}, {"shop": "c", other: "p"}, {"shop": "d", other: None}])
+
+    async def run():
+        async with httpx.AsyncClient(base_url="http://service", transport=httpx.ASGITransport(service.app)) as client:
+            return await client.get("/metrics")
+
+    answer = asyncio.run(run())
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert answer.text.endswith("\n")
+    samples = [line for line in answer.text.splitlines() if not line.startswith("#")]
+    assert samples == [
+        f'gpu_encode_{name}_total{{key="{key}"}} {number}'
+        for name, numbers in (("rows", (3, 3)), ("unknown", (2, 0)), ("missing", (0, 1)))
+        for key, number in zip(("shop", r"a \"b\"\\\n"), numbers, strict=True)
+    ]
+
+
 def test_many_rows_do_not_stop_the_others(service, monkeypatch):
     begun, end = threading.Event(), threading.Event()
 

@@ -42,10 +42,11 @@ class LevelRows:
         self.fills: list[Any] = []
         for number, values in enumerate(level.values.columns):
             self._add_values(number, values.combine_chunks(), columns[number])
-        # For each output, the answers for rows that have all values of the key, and for the others.
+        # For each output, the answers for rows that have all values of the key, and for the others; none is refused.
+        both: Any = level.present, level.lacking
         self.answers = [
-            self._add_answers(output, columns[-1], *([row[output] for row in rows] for rows in level[1:3]))
-            for output in range(len(level.present[0]))
+            self._add_answers(output, columns[-1], *([row[output] for row in rows] for rows in both))
+            for output in range(len(both[0][0]))
         ]
 
     def _add_values(self, number: int, values: Any, name: str) -> None:

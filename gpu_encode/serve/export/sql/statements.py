@@ -144,8 +144,14 @@ def to_sql_tables(
     --------
     >>> from gpu_encode import CountEncoder
     >>> from gpu_encode.export import to_sql_tables
-    >>> to_sql_tables(CountEncoder().fit([["oak"], ["elm"], ["elm"]]), "trees")
-    ['CREATE TABLE trees_0_0 AS SELECT "held"."column1" AS "value_0", CAST(...']
+    >>> print(to_sql_tables(CountEncoder().fit([["oak"], ["elm"], ["elm"]]), "trees")[0])
+    CREATE TABLE trees_0_0 AS
+    SELECT
+      "held"."column1" AS "value_0",
+      CAST("held"."column2" AS DOUBLE) AS "answer_0"
+    FROM (VALUES
+      ('elm', '2.0'),
+      ('oak', '1.0')) AS "held"("column1", "column2")
     """
     tables, beginning = exportable(encoder, dialect, min_count, hash_key), named_table(name, dialect, "name")
     statements = []
