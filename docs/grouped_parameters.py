@@ -1,6 +1,7 @@
-"""Extension of Griffe: parameters that share a description, such as `X, y, sample_weight`, keep types of their own.
+"""Extension of Griffe: parameters that share a description keep types of their own, types their quotation marks.
 
-Griffe gives all names of such a line the annotation and the default of the first one.
+Griffe gives all names of a line such as `X, y, sample_weight` the annotation and the default of the first one.  It
+reads a type such as `"auto", float or dict` as Python, and shows `(auto, float or dict)`.
 """
 
 import re
@@ -10,6 +11,7 @@ from griffe import Extension, Object
 
 SECTION = re.compile(r"^Parameters\n-+\n.*?(?=\n\n\w+\n---|\Z)", re.DOTALL | re.MULTILINE)
 GROUP = re.compile(r"^(\w+(?:, \w+)+)$((?:\n    .*)*)", re.MULTILINE)
+TYPE = re.compile(r"^(\w+ : )(.+?)(?=, default=|, optional$|$)", re.MULTILINE)
 
 
 def write_apart(docstring: str) -> str:
@@ -21,10 +23,19 @@ def write_apart(docstring: str) -> str:
     return SECTION.sub(lambda section: GROUP.sub(repeat, section[0]), docstring)
 
 
+def quote_types(docstring: str) -> str:
+    """Write the words of types in marks that are not Python's, and choices of words without braces."""
+
+    def quote(line: re.Match[str]) -> str:
+        return line[1] + re.sub(r'"([^"]*)"', "\u201c\\1\u201d", re.sub("[{}]", "", line[2]))
+
+    return SECTION.sub(lambda section: TYPE.sub(quote, section[0]), docstring)
+
+
 class GroupedParameters(Extension):
-    """Write groups of parameters apart before docstrings are read."""
+    """Write groups of parameters apart, and types as they stand, before docstrings are read."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Rewrite the docstring of one object."""
         if obj.docstring is not None:
-            obj.docstring.value = write_apart(obj.docstring.value)
+            obj.docstring.value = quote_types(write_apart(obj.docstring.value))

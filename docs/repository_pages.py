@@ -63,3 +63,11 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         return f"[{text}]({os.path.relpath(find_page(path), Path(page.file.src_uri).parent)}{anchor or ''})"
 
     return re.sub(r"^```python .*$", "```python", LINK.sub(point, markdown), flags=re.MULTILINE)
+
+
+def on_page_content(_html: str, page: Page, **_: object) -> None:
+    """Keep results of benchmarks out of the search, and other files of the repository behind the guides."""
+    if page.file.src_uri.startswith("repository/benchmarks/"):
+        page.meta["search"] = {"exclude": True}
+    elif page.file.src_uri.startswith(("repository/", "changelog")):
+        page.meta["search"] = {"boost": 0.5}

@@ -17,6 +17,7 @@ Encoders of one column or joint key at a time
     OneHotEncoder             a column of zeros and ones for each category
     HashingEncoder            a hash of the value
     ClusterEncoder            the cluster of similar categories
+    TunedEncoderCV            one of these, with the smoothing that held-out rows choose at each fit
 
 Encoders of several columns together
     CooccurrenceEncoder       which categories of other columns occur in the same rows
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from gpu_encode.study.cross_validation import cross_val_transform
     from gpu_encode.study.leaks import leak_report
     from gpu_encode.study.tuning import choose_interactions, tune
+    from gpu_encode.study.tuning.estimator import TunedEncoderCV
     from gpu_encode.tables.categories.hierarchy import Bits, Parts, Prefixes
     from gpu_encode.words.notices import LeakWarning, UnseenWarning
 
@@ -152,6 +154,7 @@ _HOME = {
     "blend_matrix": "methods.votes.blend_matrix",
     **dict.fromkeys(("roc_auc_score", "roc_curve"), "formulas.auc"),
     **dict.fromkeys(("choose_interactions", "tune"), "study.tuning"),
+    "TunedEncoderCV": "study.tuning.estimator",
 }
 
 __all__ = [
@@ -192,6 +195,7 @@ __all__ = [
     "StatisticEncoder",
     "TargetEncoder",
     "TimeFolds",
+    "TunedEncoderCV",
     "UnseenWarning",
     "VoteClassifier",
     "VoteRegressor",

@@ -64,18 +64,22 @@ def test_actions_are_named_by_commit_and_leave_no_credentials():
 def test_builds_of_a_release_are_attested():
     [job] = read(".github/workflows/release.yml")["jobs"].values()
     used = [step.get("uses", step.get("run")).split("@")[0] for step in job["steps"]]
-    assert used.index(".ci/package dist") < used.index("actions/attest-build-provenance")
+    order = [used.index(each) for each in (".ci/package dist", "actions/attest-build-provenance", ".ci/publish dist")]
+    assert order == sorted(order)
+    assert job["steps"][order[-1]]["if"] == "vars.PUBLISH == 'true'"
     assert job["permissions"] == {"contents": "read", "id-token": "write", "attestations": "write"}
 
 
 def test_a_release_is_built_by_tools_of_known_hashes():
     pinned = re.sub(r"\\\n\s*", "", (ROOT / ".github/build.txt").read_text())
     lines = [line for line in pinned.splitlines() if not line.startswith("#")]
-    assert {"build", "hatchling"} <= {line.partition("==")[0] for line in lines}
+    assert {"build", "hatchling", "twine"} <= {line.partition("==")[0] for line in lines}
     assert all(re.fullmatch(r"\S+==\S+( ; [^-]+)?( ?--hash=sha256:[0-9a-f]{64})+", line) for line in lines)
     package = (ROOT / ".ci/package").read_text()
     assert "--require-hashes --requirement .github/build.txt" in package
     assert "-m build --no-isolation" in package
+    assert package.index("-m build") < package.index('twine" check --strict') < package.index('gpu-encode" --version')
+    assert "--require-hashes --requirement .github/build.txt" in (ROOT / ".ci/publish").read_text()
 
 
 def test_workflows_call_what_exists():

@@ -14,7 +14,18 @@ import pytest
 
 from benchmarks.harness.machine import ROOT, output_of
 
-IMAGES = {"cpu": "docker/install.sh cpu", "cuda": 'docker/install.sh cuda "$CUDA"'}
+# What the user runs, what root installs before, and what an image does.
+TESTED, USED = "g++ git make", " && gpu-encode warm-up"
+IMAGES = {
+    "cpu": ("docker/install.sh cpu", TESTED, {"CMD": '["docker/test.sh", "cpu"]'}),
+    "cuda": ('docker/install.sh cuda "$CUDA"', TESTED, {"CMD": '["docker/test.sh", "cuda"]'}),
+    "serve": ("docker/install.sh use service" + USED, "", {"CMD": '["docker/serve.sh"]'}),
+    "encode": (
+        'docker/install.sh use "$EXTRAS"' + USED,
+        "",
+        {"ENTRYPOINT": '["gpu-encode"]', "CMD": '["--help"]'},
+    ),
+}
 CI = (ROOT / ".ci" / "run").read_text()
 
 
@@ -54,9 +65,10 @@ LEFT_OUT = list(map(as_expression, PATTERNS))
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_only_known_lines_are_run(image):
-    assert given(image, "RUN") == ['/opt/prepare.sh "$USER_ID"', IMAGES[image]]
-    assert given(image, "CMD") == [f'["docker/test.sh", "{image}"]']
-    known = {"ARG", "FROM", "COPY", "RUN", "USER", "WORKDIR", "ENV", "CMD"}
+    run, packages, started = IMAGES[image]
+    assert given(image, "RUN") == [f'/opt/prepare.sh "$USER_ID" {packages}'.rstrip(), run]
+    assert {name: rest for name, rest in instructions(image) if name in ("CMD", "ENTRYPOINT")} == started
+    known = {"ARG", "FROM", "COPY", "RUN", "USER", "WORKDIR", "ENV", "CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK"}
     assert {name for name, _ in instructions(image)} <= known
 
 
@@ -64,6 +76,9 @@ def test_ci_runs_them():
     lines = [line.strip().split(" 2>&1")[0] for line in CI.splitlines()]
     assert "docker/install.sh cpu" in lines
     assert "docker/test.sh cpu" in lines
+    assert "docker/install.sh use service" in CI
+    assert "docker/test.sh use" in CI
+    assert "docker/serve.sh &" in (ROOT / "docker" / "test.sh").read_text()
     # What the other would install is found, and not downloaded.
     cuda = defaults("cuda")["CUDA"]
     assert f'INSTALL_ARGS=--dry-run VENV="$scratch/cuda" docker/install.sh cuda {cuda}' in lines
@@ -74,15 +89,16 @@ def test_the_order_of_lines(image):
     first, *others = [each for each in instructions(image) if each[0] in ("COPY", "RUN", "USER", "WORKDIR", "CMD")]
     # Root prepares; the checkout is there before it is installed, by the user who runs the tests.
     assert first == ("COPY", "docker/prepare.sh /opt/")
-    assert [name for name, _ in others] == ["RUN", "USER", "WORKDIR", "COPY", "RUN", "CMD"]
+    beside = ["WORKDIR"] if image == "encode" else []
+    assert [name for name, _ in others] == ["RUN", "USER", "WORKDIR", "COPY", "RUN", *beside, "CMD"]
     assert given(image, "USER") == ["$USER_ID"]
 
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_what_is_called_can_be(image):
     copied = [rest.split()[0] for rest in given(image, "COPY") if not rest.startswith("--")]
-    called = [line.split()[0] for line in given(image, "RUN") if not line.startswith("/")]
-    for path in (*copied, *called, "docker/test.sh"):
+    called = [line.split()[0] for line in given(image, "RUN") if line.startswith("docker/")]
+    for path in (*copied, *called, "docker/test.sh", "docker/serve.sh"):
         assert os.access(ROOT / path, os.X_OK), path
         assert not ignored(path, LEFT_OUT)
 
@@ -128,20 +144,24 @@ def test_what_root_prepares_is_what_the_user_finds(image, tmp_path):
         program.write_text(f'#!/bin/sh\necho "{name} $*" >>"{tmp_path}/log"\n')
         program.chmod(0o755)
     settings = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    subprocess.run([ROOT / "docker" / "prepare.sh", defaults(image)["USER_ID"]], env=settings, check=True)
-    update, packages, removed, user, folders = (tmp_path / "log").read_text().splitlines()
-    assert update == "apt-get update"
-    assert packages.split()[1:4] == ["install", "--yes", "--no-install-recommends"]
-    # What the suite and the README's commands call beside Python.
-    assert {"g++", "git", "make"} == set(packages.split()[4:])
-    assert removed.startswith("rm -rf /var/lib/apt/lists/")
+    packages = IMAGES[image][1].split()
+    given_words = [defaults(image)["USER_ID"], *packages]
+    subprocess.run([ROOT / "docker" / "prepare.sh", *given_words], env=settings, check=True)
+    *installed, user, folders = (tmp_path / "log").read_text().splitlines()
+    if packages:
+        update, install, removed = installed
+        assert update == "apt-get update"
+        assert install.split()[1:] == ["install", "--yes", "--no-install-recommends", *packages]
+        assert removed.startswith("rm -rf /var/lib/apt/lists/")
+    else:
+        assert installed == []
     (owned,) = (rest.split() for rest in given(image, "COPY") if rest.startswith("--chown"))
     name, group = owned[0].removeprefix("--chown=").split(":")
     assert user.split()[-1] == name
     assert f"--uid {defaults(image)['USER_ID']} " in user
     assert "--user-group" in user
     # The user may write to the folder of the checkout and to that of the environment.
-    (workdir,) = given(image, "WORKDIR")
+    workdir = given(image, "WORKDIR")[0]
     assert owned[1:] == [".", "."]
     assert folders == f"install --directory --owner={name} --group={group} {workdir} {defaults(image)['VENV']}"
 

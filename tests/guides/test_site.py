@@ -4,6 +4,7 @@ import importlib.util
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -27,6 +28,12 @@ def hook():
     return load("repository_pages")
 
 
+@pytest.fixture(scope="module")
+def pictures():
+    pytest.importorskip("matplotlib")
+    return load("draw_pictures")
+
+
 def test_the_reference_has_every_public_name_once():
     pages = "".join(page.read_text() for page in DOCS.glob("api/*.md"))
     assert sorted(re.findall(r"^::: gpu_encode\.(\w+)$", pages, re.MULTILINE)) == sorted(gpu_encode.__all__)
@@ -36,11 +43,61 @@ def test_the_reference_has_every_public_name_once():
     )
 
 
+def test_pages_show_every_picture_that_is_drawn(pictures):
+    drawn = dict(pictures.draw_all())
+    shown = [name for page in DOCS.glob("*.md") for name in re.findall(r"\(pictures/([\w-]+)\.svg\)", page.read_text())]
+    assert {*shown} == {*drawn} == {path.stem for path in (DOCS / "pictures").glob("*.svg")}
+    ids = [each for picture in drawn.values() for each in re.findall(r' id="([^"]+)"', picture)]
+    assert len({*ids}) == len(ids) > 0
+    for picture in drawn.values():
+        ElementTree.fromstring(picture)
+        themed = picture.replace(pictures.INK, "").replace(pictures.PAPER, "")
+        assert "<image" in picture or not re.search("#(fff|000)", themed)
+
+
+def test_the_first_page_shows_what_its_code_prints(pictures):
+    areas = [re.search(r"AUC ([\d.]+)", picture)[1] for _, picture in pictures.draw_leak()]
+    page = (DOCS / "index.md").read_text()
+    assert re.findall(r"print\(.*# (.*)", page) == [areas[1], areas[0]]
+    assert re.findall(r"!\[.*with an area (?:under the curve )?of ([\d.]+)\]", page) == areas
+    for name, picture in pictures.draw_leak():
+        assert (DOCS / f"pictures/{name}.svg").read_text() == picture
+
+
+def test_a_picture_stands_in_its_page_with_its_description(pictures):
+    files = SimpleNamespace(get_file_from_path={"pictures/leak.svg": SimpleNamespace(content_string="<svg />")}.get)
+    html = pictures.on_page_content('<img alt="Two" src="../pictures/leak.svg" />', files)
+    assert html == '<svg class="picture" role="img" aria-label="Two" />'
+
+
+@pytest.mark.parametrize(
+    ("path", "search"),
+    [
+        ("repository/benchmarks/results/x.md", {"exclude": True}),
+        ("repository/examples/x.md", {"boost": 0.5}),
+        ("files.md", None),
+    ],
+)
+def test_the_search_leaves_out_results_of_benchmarks(hook, path, search):
+    page = SimpleNamespace(file=SimpleNamespace(src_uri=path), meta={})
+    hook.on_page_content("", page)
+    assert page.meta.get("search") == search
+
+
 def test_parameters_of_one_description_are_written_apart():
     pytest.importorskip("griffe")
     text = "Parameters\n----------\nX, y\n    As.\na, b : int\n    Two\n\nReturns\n-------\nu, v\n    Both"
     apart = text.replace("X, y\n", "X\n    As.\ny\n")
     assert load("grouped_parameters").write_apart(text) == apart
+
+
+def test_types_are_shown_as_they_stand():
+    pytest.importorskip("griffe")
+    text = (
+        'Parameters\n----------\na : {"x", "y"}, float or list, default="x"\n    "x": it.\nb : "z" or int, optional\n'
+    )
+    shown = text.replace('{"x", "y"}', "\u201cx\u201d, \u201cy\u201d").replace('"z"', "\u201cz\u201d")
+    assert load("grouped_parameters").quote_types(text) == shown
 
 
 @pytest.mark.parametrize(

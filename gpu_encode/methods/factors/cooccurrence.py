@@ -110,8 +110,8 @@ class CooccurrenceEncoder(SummedEncoder):
     Parameters
     ----------
     n_components : int or None, default=2
-        Number of singular vectors for each pair of keys, at most the rank of P.  None: the weighted lines of P
-        themselves, with a column for each category of the other key.
+        Most singular vectors for each pair of keys; there are fewer if the rank of P is smaller, see `strict`.  None:
+        the weighted lines of P themselves, with a column for each category of the other key.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
@@ -144,10 +144,14 @@ class CooccurrenceEncoder(SummedEncoder):
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
         As in `TargetEncoder`.
+    strict : bool, default=False
+        Whether a rank below `n_components` is an error.
 
     Attributes
     ----------
-    singular_values_ : list of float64 ndarray of shape (n_components,)
+    n_components_ : list of int
+        For each pair, in the order of the output: its number of columns.
+    singular_values_ : list of float64 ndarray of shape (n_components_,)
         For each pair, in the order of the output.
     categories_ : list of ndarray of shape (n_categories,)
     device_ : {"cpu", "cuda"}
@@ -208,6 +212,7 @@ class CooccurrenceEncoder(SummedEncoder):
     indicators: bool = False
     device: Device = "auto"
     dtype: FloatType = "float64"
+    strict: bool = False
     _needs_target = False
     _learned = Neighbours
 
@@ -278,6 +283,11 @@ class CooccurrenceEncoder(SummedEncoder):
             return self._assemble(inputs.frame, to_columns(encodings, self._model.dtype), map_columns(inputs.frame))
 
     @property
+    def n_components_(self) -> list[int]:
+        """Number of columns of each pair."""
+        return [table.shape[1] for table in self._fitted().learned.tables]  # type: ignore[attr-defined]
+
+    @property
     def singular_values_(self) -> list[Array]:
         """Singular values of each pair's weighted counts, the largest first."""
         values: list[Array] = self._fitted().learned.singular_values  # type: ignore[attr-defined]
@@ -315,6 +325,7 @@ class CooccurrenceEncoder(SummedEncoder):
         check_option(owner, "against", self.against, (None, REST))
         check_option(owner, "weighting", self.weighting, WEIGHTINGS)
         check_option(owner, "scale", self.scale, SCALES)
+        check_option(owner, "strict", self.strict, (True, False))
         check_policies(self)
 
     def _learn_sums(self, model: Model, rows: CodedRows | None = None) -> Neighbours:  # noqa: ARG002
@@ -337,6 +348,8 @@ class CooccurrenceEncoder(SummedEncoder):
             table, singular_values = self._make_table(counts, decomposition)
             tables.append(table)
             values.append(singular_values)
+        if self.n_components is not None and not any(map(len, values)):
+            raise rank_too_small(self._owner, self.n_components, "the counts of each pair", 0)
         number, rest = selection.n_encoded, self.against == REST
         others = [REST if rest else b if b < number else names[b] for _, b in selection.pairs]
         return Neighbours([a for a, _ in selection.pairs], others, tables, values, bool(self.indicators))
@@ -347,7 +360,7 @@ class CooccurrenceEncoder(SummedEncoder):
             return None
         matrix = weigh_counts(counts, self.weighting)
         decomposition = leading_singular_vectors(matrix, self.n_components, self.tol, self.random_state, self.device)
-        if len(decomposition[1]) < self.n_components:
+        if self.strict and len(decomposition[1]) < self.n_components:
             raise rank_too_small(self._owner, self.n_components, named, len(decomposition[1]))
         return decomposition
 

@@ -66,8 +66,8 @@ class SpectralEncoder(SummedEncoder):
     Parameters
     ----------
     n_components : int, default=2
-        Number of singular vectors, at most the rank of the matrix; more are refused.  The rank is at most the number of
-        all categories, less one for each key except the first.
+        Most singular vectors; there are fewer if the rank of the matrix is smaller, see `strict`.  The rank is at most
+        the number of all categories, less one for each key except the first.
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns; a tuple is a joint key, and `interactions` lists many.  Others pass
         through.  None: every column.
@@ -92,12 +92,16 @@ class SpectralEncoder(SummedEncoder):
         As in `TargetEncoder`.
     dtype : {"float64", "float32"}, default="float64"
         As in `TargetEncoder`.
+    strict : bool, default=False
+        Whether a rank below `n_components` is an error.
 
     Attributes
     ----------
-    components_ : float64 ndarray of shape (n_components, n_categories)
+    n_components_ : int
+        Number of singular vectors: `n_components`, or the rank if that is smaller.
+    components_ : float64 ndarray of shape (n_components_, n_categories)
         V': a line for each singular vector; its columns are the categories of all keys in turn, as in `categories_`.
-    singular_values_ : float64 ndarray of shape (n_components,)
+    singular_values_ : float64 ndarray of shape (n_components_,)
     categories_ : list of ndarray of shape (n_categories,)
     device_ : {"cpu", "cuda"}
     n_features_in_ : int
@@ -162,8 +166,14 @@ class SpectralEncoder(SummedEncoder):
     indicators: bool = False
     device: Device = "auto"
     dtype: FloatType = "float64"
+    strict: bool = False
     _needs_target = False
     _learned = Spectrum
+
+    @property
+    def n_components_(self) -> int:
+        """Number of singular vectors."""
+        return len(self.singular_values_)
 
     @property
     def components_(self) -> Array:
@@ -193,6 +203,7 @@ class SpectralEncoder(SummedEncoder):
         check_count(owner, "n_components", self.n_components, low=1, high=MOST_COLUMNS)
         check_option(owner, "weighting", self.weighting, WEIGHTINGS)
         check_number(owner, "ridge", self.ridge, low=0.0)
+        check_option(owner, "strict", self.strict, (True, False))
         check_policies(self)
 
     def _learn_sums(self, model: Model, rows: CodedRows | None = None) -> Spectrum:
@@ -202,7 +213,7 @@ class SpectralEncoder(SummedEncoder):
         factors = weigh_columns(np.concatenate(sums), float(sums[0].sum()), self.weighting)
         products = self._multiply(model, rows, sums, factors)
         squares, vectors = leading_eigenvectors(products, self.n_components, self.tol, self.random_state, self.device)
-        if len(squares) < self.n_components:
+        if len(squares) < (self.n_components if self.strict else 1):
             raise rank_too_small(self._owner, self.n_components, "the one-hot matrix", len(squares))
         vectors = vectors * settle_signs(vectors)
         values = np.sqrt(squares)
@@ -246,7 +257,8 @@ def check_policies(encoder: Any) -> None:
 
 def rank_too_small(owner: str, n_components: int, matrix: str, rank: int) -> ValueError:
     """Error if more components are wanted than a matrix has."""
-    advice = f"Ask for n_components={rank} at most." if rank else "It is all zero: take another weighting."
+    cure = f"Ask for n_components={rank} at most, or for strict=False."
+    advice = cure if rank else "It is all zero: take another weighting."
     return ValueError(f"n_components={n_components} of {owner} is more than the rank of {matrix}, {rank}. {advice}")
 
 

@@ -157,11 +157,30 @@ def test_unlabelled_rows_in_other_containers():
         CooccurrenceEncoder(2).fit(FRAME, unlabelled=FRAME[["tree"]])
 
 
-def test_components_beyond_the_rank_are_refused():
+def test_components_end_at_the_rank():
     rank = np.linalg.matrix_rank(definitions.counts(ROWS, (1,), (2,)))
     CooccurrenceEncoder(rank, pairs=[(1, 2)]).fit(X)
     with pytest.raises(ValueError, match=f"is more than the rank of the counts of 'x1' by 'x2', {rank}"):
-        CooccurrenceEncoder(rank + 1, pairs=[(1, 2)]).fit(X)
+        CooccurrenceEncoder(rank + 1, pairs=[(1, 2)], strict=True).fit(X)
+    capped = CooccurrenceEncoder(1000, pairs=[(1, 2)]).fit(X)
+    whole = CooccurrenceEncoder(rank, pairs=[(1, 2)]).fit(X)
+    assert capped.n_components_ == [rank]
+    np.testing.assert_allclose(capped.singular_values_[0], whole.singular_values_[0], rtol=1e-9)
+
+
+def test_one_thin_column_is_no_obstacle():
+    thin = np.column_stack([X, np.where(np.arange(len(X)) % 7, "u", "v"), np.full(len(X), "w")]).astype(object)
+    encoder = CooccurrenceEncoder(3).fit(thin)
+    pairs = [(a, b) for a in range(5) for b in range(5) if a != b]
+    texts = np.where(thin == None, "missing", thin)  # noqa: E711
+    ranks = [np.linalg.matrix_rank(pd.crosstab(texts[:, a], texts[:, b])) for a, b in pairs]
+    assert sorted(encoder.n_components_) == sorted(min(3, rank) for rank in ranks)
+    assert encoder.transform(thin).shape == (len(thin), sum(encoder.n_components_))
+    # "ppmi" leaves nothing of the counts of a column with one value.
+    with pytest.raises(ValueError, match="the counts of each pair, 0"):
+        CooccurrenceEncoder(3, columns=[0, 4], weighting="ppmi").fit(thin)
+    some = CooccurrenceEncoder(3, columns=[0, 1, 4], weighting="ppmi").fit(thin)
+    assert {name.rpartition("_")[0] for name in some.get_feature_names_out()[:-2]} == {"x0_by_x1", "x1_by_x0"}
 
 
 def test_the_rank_of_products(by_products, sparsely, monkeypatch):
@@ -169,7 +188,8 @@ def test_the_rank_of_products(by_products, sparsely, monkeypatch):
     beside = {"a": "uv", "b": "uv", "c": "x", "d": "yz", "e": "yz"}
     rows = np.array([[letter, other] for letter, others in beside.items() for other in others], dtype=object)
     with pytest.raises(ValueError, match="is more than the rank of the counts of 'x0' by 'x1', 3"):
-        CooccurrenceEncoder(4).fit(rows)
+        CooccurrenceEncoder(4, strict=True).fit(rows)
+    assert CooccurrenceEncoder(4).fit(rows).n_components_ == [3, 3]
 
 
 def test_unseen_categories_are_zeros_and_marked():
@@ -243,5 +263,5 @@ def test_a_failed_fit_leaves_the_encoder_as_it_was():
     encoder = CooccurrenceEncoder(2).fit(FRAME)
     before = encoder.transform(FRAME)
     with pytest.raises(ValueError, match="rank"):
-        encoder.set_params(n_components=50).fit(FRAME[:30])
+        encoder.set_params(n_components=50, strict=True).fit(FRAME[:30])
     pd.testing.assert_frame_equal(encoder.transform(FRAME), before, check_exact=True)

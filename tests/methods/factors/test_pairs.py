@@ -77,10 +77,19 @@ def test_rows_without_a_target_are_one_more_part():
 
 @pytest.mark.host
 def test_too_small_a_rank_is_said_when_vectors_are_asked_for():
-    encoder = CooccurrenceEncoder(3).partial_fit(X[:2])
+    encoder = CooccurrenceEncoder(3, strict=True).partial_fit(X[:2])
     with pytest.raises(ValueError, match="more than the rank of the counts of"):
         encoder.transform(X)
     assert_same_bits(encoder.partial_fit(X[2:]).transform(X), CooccurrenceEncoder(3).fit(X).transform(X))
+
+
+@pytest.mark.host
+def test_the_number_of_columns_grows_with_the_rank():
+    encoder = CooccurrenceEncoder(3).partial_fit(X[:2])
+    assert max(encoder.n_components_) < 3
+    assert encoder.transform(X).shape[1] == sum(encoder.n_components_) == len(encoder.get_feature_names_out())
+    assert_same_bits(encoder.partial_fit(X[2:]).transform(X), CooccurrenceEncoder(3).fit(X).transform(X))
+    assert encoder.n_components_ == [3] * 6
 
 
 @pytest.mark.host

@@ -90,13 +90,18 @@ def test_many_components_of_an_iterative_solver(by_rows):
 
 
 @pytest.mark.parametrize("keys", KEYS)
-def test_components_beyond_the_rank_are_refused(keys):
+def test_components_end_at_the_rank(keys):
     columns, groups = KEYS[keys]
     rank = rank_of(groups)
     assert len(SpectralEncoder(rank, columns=columns).fit(X).singular_values_) == rank
+    whole = SpectralEncoder(rank, columns=columns).fit(X)
     for wanted in (rank + 1, 1000):
         with pytest.raises(ValueError, match=f"is more than the rank of the one-hot matrix, {rank}"):
-            SpectralEncoder(wanted, columns=columns).fit(X)
+            SpectralEncoder(wanted, columns=columns, strict=True).fit(X)
+        capped = SpectralEncoder(wanted, columns=columns).fit(X)
+        assert capped.n_components_ == len(capped.singular_values_) == len(capped.components_) == rank
+        np.testing.assert_allclose(capped.singular_values_, whole.singular_values_, rtol=1e-9)
+        assert capped.transform(X).shape[1] == len(capped.get_feature_names_out()) == whole.transform(X).shape[1]
     assert not hasattr(SpectralEncoder(wanted), "components_")
 
 
@@ -104,7 +109,8 @@ def test_the_rank_of_an_iterative_solver(by_rows, monkeypatch):
     monkeypatch.setattr(spectra, "WHOLE_SHARE", 0)
     rows = np.array([["a", "x"], ["b", "y"], ["c", "z"]] * 5, dtype=object)
     with pytest.raises(ValueError, match="is more than the rank of the one-hot matrix, 3"):
-        SpectralEncoder(4).fit(rows)
+        SpectralEncoder(4, strict=True).fit(rows)
+    assert SpectralEncoder(4).fit(rows).n_components_ == 3
 
 
 def test_nothing_is_left_of_columns_that_all_rows_have():
