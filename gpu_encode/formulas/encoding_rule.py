@@ -220,10 +220,14 @@ class SeenSums(NamedTuple):
 
         If the backend makes the table in one pass, the moments lie on the host.
         """
-        if self.ops.fused is not None and self.rule.describe_fused() is not None:
-            totals, backend = self.sums.totals_on_host(self.ops)
-            return self._replace(sums=totals, ops=backend).moments().at(0)
-        return self._replace(sums=self.sums.totals(self.ops)).moments().at(0)
+        totals, backend = self.sums, self.ops
+        if backend.fused is not None and self.rule.describe_fused() is not None:
+            totals, backend = totals.totals_on_host(backend)
+        else:
+            totals = totals.totals(backend)
+        digits = totals.accumulators[:1]
+        seen = digits if self.visibility is None else backend.visible(digits, self.visibility)
+        return self.rule.moments(backend, seen[0], totals.spec)
 
     def total_and_leaf(self) -> tuple[Moments, Moments | None]:
         """Give `total()` and, if there are few categories, `moments()`: rounding both at once costs no more.
