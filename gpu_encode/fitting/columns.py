@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -402,10 +401,9 @@ class ColumnMap:
         return self.frame.empty_vocabulary(self.positions[column])
 
 
-def map_columns(frame: Frame | Pieces, kept: Mapping[Any, FactorizedColumn] = MappingProxyType({})) -> ColumnMap:
-    """Map the columns of the fitted table, each to itself; `kept` are codes of columns that are known already."""
-    known = frozenset(map(itemgetter(1), kept))
-    return ColumnMap(frame, dict(enumerate(range(frame.n_columns))), known, None, dict(kept))
+def map_columns(frame: Frame | Pieces) -> ColumnMap:
+    """Map the columns of the fitted table, each to itself."""
+    return ColumnMap(frame, dict(enumerate(range(frame.n_columns))))
 
 
 def locate_columns(
