@@ -65,9 +65,13 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     return re.sub(r"^```python .*$", "```python", LINK.sub(point, markdown), flags=re.MULTILINE)
 
 
-def on_page_content(_html: str, page: Page, **_: object) -> None:
-    """Keep results of benchmarks out of the search, and other files of the repository behind the guides."""
+def on_page_content(html: str, page: Page, **_: object) -> str:
+    """Leave results of benchmarks out of the search, put other files of the repository behind the guides.
+
+    Empty cells of a table's head name nothing, so they become plain cells.
+    """
     if page.file.src_uri.startswith("repository/benchmarks/"):
         page.meta["search"] = {"exclude": True}
     elif page.file.src_uri.startswith(("repository/", "changelog")):
         page.meta["search"] = {"boost": 0.5}
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)

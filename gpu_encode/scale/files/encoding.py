@@ -359,13 +359,15 @@ class Encoding:
         tables = replace(tables, encoder=plain_output(tables.encoder))
         empty = self._add_aside(encode(tables, Part(self._no_rows.select(roles.features))), self._no_rows)
         size = self._pass_size(self._columns, empty.num_columns)
-        placing: Placing = lambda _: None  # noqa: E731
+        if encoding_plan.order is None and not encoding_plan.needs_labels:
+            size = run.overlapping(size, empty.num_columns)
+        placing: Placing | None = None
         if encoding_plan.order is not None:
             tables, placing = Orders(run, tables, roles, roles.measured(self._selected), size).placing()
 
         def encode_rows(chunk: Chunk) -> Any:
             part = roles.part(chunk)
-            return self._add_aside(encode(tables, part, placing(part)), chunk.table)
+            return self._add_aside(encode(tables, part, placing and placing(part)), chunk.table)
 
         from_start = encoding_plan.order == "rows"
         run.write(self._needed, empty, encode_rows, size, from_start=from_start)
@@ -476,7 +478,7 @@ class Encoding:
                 memory.release()
             total = total.plus(sums, in_place=True)
             del sums
-            if not room.check(total):
+            if room.needed(room.keys(total)) > room.limit:
                 return total, part
             if part.X.num_rows:
                 del piece

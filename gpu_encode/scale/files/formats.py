@@ -9,7 +9,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
+from itertools import accumulate, chain, compress
+from math import expm1
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,8 @@ PARQUET_BUFFER, PARQUET_BUFFERS = 1 << 20, 64 << 20
 BATCH_BYTES, DECODED_ROWS = 8 << 20, 1 << 11
 # Bytes of one column of Parquet that exist while it is read: compressed bytes, pages and a dictionary.
 COLUMN_BUFFERS = 4 << 20
+# Bytes of a dictionary of Parquet at which it ends, and rows of the sample that tells whether a column reaches them.
+DICTIONARY_BYTES, SAMPLED_ROWS = 1 << 20, 1 << 14
 # Blocks of text that exist while one is read: its bytes, cells and values, and what Arrow keeps of earlier ones.
 BLOCKS_HELD = 64
 # Advice for a column of a type that text or Parquet cannot hold.
@@ -140,8 +143,8 @@ class Format:
         """Give the types in which rows are written."""
         return schema
 
-    def open_writer(self, stream: Any, schema: pa.Schema, suffix: str, compression: str | None) -> Any:
-        """Give a writer of tables, as a context."""
+    def open_writer(self, stream: Any, schema: pa.Schema, suffix: str, compression: str | None, first: pa.Table) -> Any:
+        """Give a writer of tables, as a context; `first` has the rows that are written first."""
         raise NotImplementedError
 
     def arrange(self, table: pa.Table, _dictionaries: dict[int, Any]) -> pa.Table:
@@ -188,11 +191,15 @@ class Parquet(Format):
             reader = pyarrow.parquet.ParquetFile(
                 stream, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
             )
-            most = rows = batch_rows if has_dictionaries(contents.schema, columns) else min(batch_rows, DECODED_ROWS)
+            of_columns = pa.schema(map(contents.schema.field, columns))
+            is_known = all(map(has_fixed_width, of_columns.types)) or has_dictionaries(of_columns, columns)
+            most = rows = batch_rows if is_known else min(batch_rows, DECODED_ROWS)
             for number in range(group, len(contents.group_rows)):
                 pieces: list[Any] = []
                 n_rows = n_bytes = 0
-                for piece in chain(reader.iter_batches(rows, row_groups=[number], columns=columns), [None]):
+                # Threads for the columns of so few rows take twice the time of the processor.
+                read = reader.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False)
+                for piece in chain(read, [None]):
                     is_full = piece is None or n_rows + len(piece) > batch_rows or n_bytes + piece.nbytes > BATCH_BYTES
                     if pieces and is_full:
                         yield (
@@ -225,10 +232,15 @@ class Parquet(Format):
                 raise messages.type_unknown_to(column.name, column.type, "Parquet", OTHERWISE_ARROW)
         return schema
 
-    def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
-        """Give a writer of tables, as a context."""
+    def open_writer(
+        self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None, first: pa.Table
+    ) -> Any:
+        """Give a writer of tables, as a context; columns whose dictionary would grow too large have none."""
+        large = {*compress(schema.names, map(outgrows_dictionary, first.columns))}
+        # Columns with dictionaries are listed by their paths, which values in lists and structs have, too.
+        named = [path for path in paths_of(schema) if path not in large] if large else True
         return pyarrow.parquet.ParquetWriter(
-            stream, schema, compression=compression or "zstd", write_page_checksum=True
+            stream, schema, use_dictionary=named, compression=compression or "zstd", write_page_checksum=True
         )
 
 
@@ -265,7 +277,9 @@ class Arrow(Format):
         """Bytes of the two largest batches, since a batch is read as a whole while rows of another are in use."""
         return 2 * max(sum(known.largest_group.get(name, 0) for name in columns) for known in contents)
 
-    def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
+    def open_writer(
+        self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None, _first: pa.Table
+    ) -> Any:
         """Give a writer of tables, as a context."""
         codec = None if compression == "none" else compression
         options = pa.ipc.IpcWriteOptions(compression=codec, emit_dictionary_deltas=True)
@@ -371,7 +385,9 @@ class Csv(Format):
             columns.append(column.with_type(pa.string() if pa.types.is_decimal(kind) else kind))
         return pa.schema(columns)
 
-    def open_writer(self, stream: Any, schema: pa.Schema, suffix: str, _compression: str | None) -> Any:
+    def open_writer(
+        self, stream: Any, schema: pa.Schema, suffix: str, _compression: str | None, _first: pa.Table
+    ) -> Any:
         """Give a writer of tables, as a context."""
         return text.TextWriter(stream, schema, delimiter(suffix))
 
@@ -447,6 +463,39 @@ def has_dictionaries(schema: pa.Schema, columns: Sequence[str]) -> bool:
     for name in columns:
         found |= pa.types.is_dictionary(schema.field(name).type)
     return found
+
+
+def outgrows_dictionary(column: pa.ChunkedArray) -> bool:
+    """Whether a column of numbers or times has too many distinct values for a dictionary, as a sample tells.
+
+    The library would fill the page of the dictionary, which takes time, and write the other values without it.
+
+    Examples
+    --------
+    >>> outgrows_dictionary(pa.chunked_array([range(1 << 18)])), outgrows_dictionary(pa.chunked_array([[0.5] * 1000]))
+    (True, False)
+    """
+    width = column.type.bit_width // 8 if pa.types.is_primitive(column.type) else 0
+    if len(column) * width <= DICTIONARY_BYTES:
+        return False
+    some = column.take(pa.array(range(0, len(column), len(column) // SAMPLED_ROWS))).drop_null()
+    # If a page holds D values, and D values are equally likely, this share of the sample is distinct.
+    x = len(some) * width / DICTIONARY_BYTES
+    return len(some) > 0 and pc.count_distinct(some).as_py() > -expm1(-x) / x * len(some)
+
+
+def paths_of(schema: pa.Schema) -> list[str]:
+    """Give the path of each column that a file of Parquet has for a schema.
+
+    Examples
+    --------
+    >>> paths_of(pa.schema({"city": pa.string(), "days": pa.list_(pa.int64())}))
+    ['city', 'days.list.element']
+    """
+    stream = pa.BufferOutputStream()
+    pyarrow.parquet.ParquetWriter(stream, schema).close()
+    columns = pyarrow.parquet.ParquetFile(pa.BufferReader(stream.getvalue())).schema
+    return [columns.column(number).path for number in range(len(columns))]
 
 
 def measure_batch(file: "SourceFile", number: int, schema: pa.Schema) -> dict[str, int]:

@@ -35,6 +35,8 @@ from gpu_encode.words.sizes import read_size
 MOST_ROWS = 1 << 23
 # Arrow would need wider offsets for an array with more bytes of text.
 MOST_BYTES = 1 << 30
+# Bytes of rows and their encodings that are encoded at a time, while the rows before them are written.
+STEP_BYTES = 32 << 20
 # Rows of the sample from which the bytes of a row are estimated.
 SAMPLE = 1 << 12
 # Bytes of Python, Arrow, NumPy, scikit-learn, numba and our kernels when all of them are loaded.
@@ -58,6 +60,8 @@ WORK_OF_ROW = 100
 SUMS_OF_ROW = 2.5
 # Copies of a spilled row at the same time: just made, in its bucket, compressed; its bytes in addition to its values.
 SPILLED_COPIES, SPILLED = 5, 16
+# A chunk of fewer rows is summed in several pieces if it has to be.
+FEWEST_SUMMED = 1 << 20
 # If rows are summed in pieces, a chunk takes the free memory divided by this number.
 CHUNK_SHARE = 16
 # Most rows that are read to estimate the number of categories for an error that names a limit.
@@ -365,10 +369,12 @@ class Room:
 
     def shorten(self, size: Size) -> Size:
         """Give shorter chunks if the sums of their rows would not fit beside them."""
-        free = self.limit - self.held
-        if size.rows * (self._row + SUMS_OF_ROW * self._sums_of_row) <= 0.8 * free:
+        free, of_piece = self.limit - self.held, self._row + SUMS_OF_ROW * self._sums_of_row
+        if size.rows * of_piece <= 0.8 * free:
             return size
-        rows = whole_chunk(min(size.rows, free / CHUNK_SHARE / self._row_bytes))
+        # The next rows are read while a chunk is summed, so a chunk should be one piece, but not too short.
+        rows = max(FEWEST_SUMMED, 0.7 * free / of_piece)
+        rows = whole_chunk(min(size.rows, rows, free / CHUNK_SHARE / self._row_bytes))
         self._read_ahead = rows * self._row_bytes
         return Size(rows, int(rows * self._row_bytes) + 1, min(size.batch_rows, rows))
 
@@ -414,10 +420,6 @@ class Room:
         making = sums * (1 + 1 / self.views if folds else 2) + tables + work
         encoding = sums * (1 / self.views if folds else 2) + tables + (0 if folds else work) + self.smallest
         return int(self.held + words + max(joining, ending, making, encoding))
-
-    def check(self, sums: PartialSums) -> bool:
-        """Say whether the sums so far fit into memory."""
-        return self.needed(self.keys(sums)) <= self.limit
 
     def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> CategoriesError:
         """Give the error that names a limit that is enough; the categories of the remaining rows are counted first.

@@ -124,6 +124,7 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
         choices = describe_fitted(encoder) if describable else {}
         run.begin(choices, lambda: {"part_rows": size.rows})
+        size = run.overlapping(size, empty.num_columns)
         run.write(needed, empty, lambda chunk: encode_table(chunk.table), size)
         run.staging.publish()
     return summary_of(run, unseen)

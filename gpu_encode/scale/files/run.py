@@ -394,6 +394,12 @@ class Run:
         begun, self._begun = self._begun, True
         return memory.chunk_size(self.options.limit, self.bytes_of_pass(columns, n_keys, n_outputs), begun)
 
+    def overlapping(self, size: Size, n_outputs: int) -> Size:
+        """Give chunks so short that rows are read, encoded and written at the same time."""
+        row_bytes = self.bytes_of_row(self.source.schema.names) + 8 * n_outputs
+        rows = min(size.rows, memory.whole_chunk(memory.STEP_BYTES / row_bytes))
+        return replace(size, rows=rows, batch_rows=min(size.batch_rows, rows))
+
     def bytes_of_pass(self, columns: Sequence[str], n_keys: int, n_outputs: int) -> memory.PassBytes:
         """Say how much memory a pass over some columns needs."""
         row_bytes, source = self.bytes_of_row(columns), self.source
@@ -509,7 +515,7 @@ class Run:
         outputs = self.staging.left(self.destination.outputs(self.source, self.work["part_rows"]))
         if self.source.copied:
             empty = self.source.with_cells(empty, self.source.schema.empty_table())
-        left_out = [name for name in self.destination.left_out(self.source) if name not in needed]
+        left_out = [name for name in self.source.partition_names if self.destination.is_folder and name not in needed]
         first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
         self.columns = len(schema)

@@ -62,6 +62,8 @@ class RowWriter:
         self._suffix, self._format = suffix, SUFFIXES[suffix]
         self._path, self._schema, self._compression = path, schema, compression
         self._files = contextlib.ExitStack()
+        self._stream: Any = None
+        self._writer: Any = None
         self._dictionaries: dict[int, Any] = {}
         self._group_rows = group_rows
         self._gathered: list[Any] = []
@@ -72,10 +74,7 @@ class RowWriter:
             stream: Any = files.enter_context(pa.OSFile(str(self._path), "wb"))
             if self._suffix.endswith(".gz"):
                 stream = files.enter_context(pa.CompressedOutputStream(stream, "gzip"))
-            schema = self._format.file_schema(self._schema)
-            opened = self._format.open_writer(stream, schema, self._suffix, self._compression)
-            self._writer = files.enter_context(opened)
-            self._files = files.pop_all()
+            self._stream, self._files = stream, files.pop_all()
         return self
 
     def __exit__(
@@ -84,6 +83,8 @@ class RowWriter:
         with self._files:
             if error is None and self._gathered:
                 self._write_group()
+            elif error is None:
+                self._open(self._schema.empty_table())
         if error is None:
             sync_file(self._path)
 
@@ -95,8 +96,9 @@ class RowWriter:
     def write(self, table: Any) -> None:
         """Write the next rows."""
         if not self._format.has_groups:
-            self._writer.write_table(table.cast(self._format.file_schema(table.schema)))
+            self._open(table).write_table(table.cast(self._format.file_schema(table.schema)))
             return
+        n_rows = table.num_rows
         while table.num_rows:
             rows, is_full = self._rows_that_fit(table.slice(0, self._room))
             piece, table = table.slice(0, rows), table.slice(rows)
@@ -104,12 +106,22 @@ class RowWriter:
             self._room -= rows
             if is_full:
                 self._write_group()
-        if self._gathered:
+        if self._gathered and self._gathered[-1].num_rows < n_rows:
             # A slice would keep the whole table in memory.
             self._gathered[-1] = copy_rows(self._gathered[-1])
 
+    def _open(self, first: Any) -> Any:
+        """Give the writer, which is opened with the first rows."""
+        if self._writer is None:
+            schema = self._format.file_schema(self._schema)
+            opened = self._format.open_writer(self._stream, schema, self._suffix, self._compression, first)
+            self._writer = self._files.enter_context(opened)
+        return self._writer
+
     def _rows_that_fit(self, table: Any) -> tuple[int, bool]:
         """Give the number of rows that still belong to the row group, and whether it ends with them."""
+        if all(map(has_fixed_width, table.schema.types)):
+            return table.num_rows, table.num_rows == self._room
         sizes = np.zeros(table.num_rows, np.int64)
         for column in table.columns:
             if not has_fixed_width(column.type):
@@ -125,7 +137,7 @@ class RowWriter:
     def _write_group(self) -> None:
         table = pa.concat_tables(self._gathered).unify_dictionaries().combine_chunks()
         self._gathered, self._room, self._n_bytes = [], self._group_rows, 0
-        self._writer.write_table(self._format.arrange(table, self._dictionaries), self._group_rows)
+        self._open(table).write_table(self._format.arrange(table, self._dictionaries), self._group_rows)
 
 
 def bytes_of_rows(column: Any) -> Array:
@@ -224,10 +236,6 @@ class Destination:
     def check_types(self, schema: Any) -> None:
         """Refuse columns of types that the files cannot hold."""
         SUFFIXES[self.suffix].file_schema(schema)
-
-    def left_out(self, source: Source) -> list[str]:
-        """Columns that the output leaves out, since the names of its folders hold them."""
-        return source.partition_names if self.is_folder else []
 
 
 def choose_destination(source: Source, destination: Any, compression: str | None, overwrite: bool) -> Destination:

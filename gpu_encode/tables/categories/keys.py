@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, KeyCounts, UnwrittenCodes, written
 from gpu_encode.seam import devices
-from gpu_encode.seam.ops import Ops, put, through
+from gpu_encode.seam.ops import Ops, host, put, through
 from gpu_encode.tables.categories.hierarchy import (
     Derived,
     Level,
@@ -337,12 +337,9 @@ class CategoryIndex:
             return replace(self, vocabularies=words), same, same
         mine = renumber(self.tuples.members, [numbers for _, numbers, _ in joined])
         theirs = renumber(other.tuples.members, [numbers for _, _, numbers in joined])
-        both = np.concatenate([mine, theirs])
-        filled = np.column_stack([code_missing(both[:, i], len(word)) for i, word in enumerate(words)])
-        _, first, inverse = np.unique(filled, axis=0, return_index=True, return_inverse=True)
-        indices: Codes = inverse.reshape(-1).astype(np.int32)
-        key = replace(self, vocabularies=words, tuples=tuples_of(both[first], words))
-        return key, indices[: len(mine)], indices[len(mine) :]
+        columns = [np.concatenate(pair) for pair in zip(mine.T, theirs.T, strict=True)]
+        indices, tuples = join_columns(self.entry.columns, columns, words, host(len(columns[0])), {})
+        return replace(self, vocabularies=words, tuples=tuples), indices[: len(mine)], indices[len(mine) :]
 
 
 class LaterTuples(Tuples):
