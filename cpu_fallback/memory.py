@@ -50,10 +50,11 @@ def zeros(shape: "int | tuple[int, ...]", dtype: Any, /) -> "Array":
 
 def take_from_pool(shape: "int | tuple[int, ...]", dtype: np.dtype[Any], order: "Order") -> "Array | None":
     """Take a large array of numbers from the pool; None for other arrays."""
-    lengths = tuple(map(index, shape if isinstance(shape, tuple) else (shape,)))
-    n_bytes = prod(lengths) * dtype.itemsize
+    given = shape if isinstance(shape, tuple) else (shape,)
+    n_bytes = prod(map(index, given)) * dtype.itemsize
     if n_bytes < SMALLEST or dtype.kind not in KINDS:
         return None
+    lengths = tuple(map(index, given))
     steps = tuple(dtype.itemsize * prod(lengths[:axis]) for axis in range(len(lengths))) if order == "F" else None
     return np.asarray(Block(pool.take(n_bytes), pool, {"shape": lengths, "typestr": dtype.str, "strides": steps}))
 

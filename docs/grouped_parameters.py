@@ -24,10 +24,14 @@ def write_apart(docstring: str) -> str:
 
 
 def quote_types(docstring: str) -> str:
-    """Write the words of types in marks that are not Python's, and choices of words without braces."""
+    """Write the words of types in marks that are not Python's, and lists of types so that Griffe leaves them alone.
+
+    An invisible space after commas is no Python, either.
+    """
 
     def quote(line: re.Match[str]) -> str:
-        return line[1] + re.sub(r'"([^"]*)"', "\u201c\\1\u201d", re.sub("[{}]", "", line[2]))
+        words = re.sub(r'"([^"]*)"', "\u201c\\1\u201d", re.sub("[{}]", "", line[2]))
+        return line[1] + words.replace(", ", ", \u200b")
 
     return SECTION.sub(lambda section: TYPE.sub(quote, section[0]), docstring)
 

@@ -14,7 +14,6 @@ from cpu_fallback.compiled.digits import (
     cut,
     factor_of,
 )
-from cpu_fallback.compiled.kernel_parts import for_any_number
 
 
 @stage
@@ -84,7 +83,6 @@ def add_whole(
             accumulators[np.uint64(own[i] + first)] += value[i]
 
 
-@for_any_number
 @stage
 def add_rows(rows: RowParts, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array) -> None:
     """Add the digits of each row in [start, stop) to the cell that begins at its slot; with `flip` -1, subtract them.

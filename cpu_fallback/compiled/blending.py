@@ -457,54 +457,32 @@ def blend_digits(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the encodings of the categories [start, stop) from any number of digits, a block at a time."""
-    kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
-    lam, room = blend.shrinkage.kind, scratch(shape)
-    length = cell_width(shape) * shape.n_classes
-    number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
-    at_once, as_they_are = max(BLOCK // n_views, 1), np.arange(BLOCK)
-    seen = np.empty(0 if kind == OWN else at_once * n_views * length, np.int64)
-    for begin in range(start, stop, at_once):
-        n_categories = min(at_once, stop - begin)
-        for i in range(0 if kind == OWN else n_categories):
-            at, to = (begin + i) * n_folds * length, i * n_views * length
-            see_all(accumulators, at, length, kind, n_views, n_folds, matrix, seen, to)
-        sums, first_sum = (accumulators, begin * n_folds * length) if kind == OWN else (seen, 0)
-        for line in range(0, n_categories * n_views, BLOCK):
-            n_lines = min(BLOCK, n_categories * n_views - line)
-            begin_sum, own_lines = first_sum + line * length, as_they_are[:n_lines]
-            moment_rows(sums, begin_sum, n_lines, shape, first, lam, lam != M_ESTIMATE, room, number, found)
-            given = begin * n_views + line, own_lines, number, found, n_views, blend, around
-            encode_lines(*given, sums, begin_sum, shape, first, values, unseen)
+    """Write the encodings of the categories [start, stop) from any number of digits, a block at a time.
 
-
-@kernel
-def blend_others(
-    accumulators: Array,
-    shape: Shape,
-    first: int,
-    n_views: int,
-    blend: Blend,
-    around: Around,
-    start: int,
-    stop: int,
-    values: Array,
-    unseen: Array,
-) -> None:
-    """Write the encodings of the categories [start, stop) from digits; at most BLOCK views see all folds but their own.
-
-    Views whose own fold has no row of a category see the same rows of it: these moments are computed once.
+    If views see all folds but their own, those whose own fold has no row of a category see the same rows of it: these
+    moments are computed once.
     """
+    kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
     lam, room, length = blend.shrinkage.kind, scratch(shape), cell_width(shape) * shape.n_classes
     number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
-    at_once = BLOCK // n_views
-    seen, found_at = np.empty(at_once * n_views * length, np.int64), np.empty(at_once * n_views, np.int64)
+    at_once, share = max(BLOCK // n_views, 1), kind == OTHERS and n_views <= BLOCK
+    seen, found_at = np.empty(at_once * n_views * length, np.int64), np.arange(max(at_once * n_views, BLOCK))
     for begin in range(start, stop, at_once):
-        lines = min(at_once, stop - begin) * n_views
-        n_found = see_others(accumulators, begin, n_views, length, seen, found_at[:lines])
-        moment_rows(seen, 0, n_found, shape, first, lam, lam != M_ESTIMATE, room, number, found)
-        given = begin * n_views, found_at[:lines], number, found, n_views, blend, around
-        encode_lines(*given, seen, 0, shape, first, values, unseen)
+        n_categories, n_found = min(at_once, stop - begin), BLOCK
+        lines = n_categories * n_views
+        if share:
+            n_found = see_others(accumulators, begin, n_views, length, seen, found_at[:lines])
+        own = np.uint64(begin * n_views * length)
+        for k in range(lines * length if kind == OWN else 0):
+            seen[np.uint64(k)] = accumulators[own + np.uint64(k)]
+        for i in range(0 if share or kind == OWN else n_categories):
+            at, to = (begin + i) * n_folds * length, i * n_views * length
+            see_all(accumulators, at, length, kind, n_views, n_folds, matrix, seen, to)
+        for line in range(0, lines, BLOCK):
+            n_lines, at = min(BLOCK, lines - line), line * length
+            moment_rows(seen, at, min(n_lines, n_found), shape, first, lam, lam != M_ESTIMATE, room, number, found)
+            given = begin * n_views + line, found_at[:n_lines], number, found, n_views, blend, around
+            encode_lines(*given, seen, at, shape, first, values, unseen)
 
 
 @kernel
@@ -558,10 +536,7 @@ def encode_sums(sums: Array, formula: Formula, start: int, stop: int, values: Ar
     given, flags = (views, blend, around, start, stop), unseen.reshape(-1)
     if whole and encode_whole(sums, shape.n_classes, first, *given, by_category, unseen):
         return
-    if views.kind == OTHERS and views.n_views <= BLOCK:
-        blend_others(sums, shape, first, views.n_views, blend, around, start, stop, by_line, flags)
-    else:
-        blend_digits(sums, shape, first, *given, by_line, flags)
+    blend_digits(sums, shape, first, *given, by_line, flags)
 
 
 def encode_whole(sums: Array, n_classes: int, first: int, views: Views, blend: Blend, *rest: Any) -> bool:

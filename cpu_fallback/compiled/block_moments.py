@@ -19,7 +19,6 @@ from cpu_fallback.compiled.estimates import (
     settle_estimate,
     weigh_prior,
 )
-from cpu_fallback.compiled.kernel_parts import for_any_number
 from cpu_fallback.compiled.moments import (
     SAFE,
     Room,
@@ -281,7 +280,6 @@ def variances(n: int, weight: Array, fraction: Array, exponent: Array) -> None:
         fraction[i] = fraction[i] / divisor / divisor if divisor > 0 else 0.0
 
 
-@for_any_number
 @stage
 def moment_rows(
     seen: Array,
@@ -318,7 +316,6 @@ def moment_rows(
             spread_rows(seen, line, own, n, shape, room, summed, out.fraction[output], out.exponent[output])
 
 
-@for_any_number
 @stage
 def prior_rows(
     seen: Array, line: int, n: int, cell_rule: CellRule, room: Room, number: BlockWeights, out: BlockMoments

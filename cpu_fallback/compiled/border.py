@@ -100,15 +100,21 @@ def freeze(array: Array, dtype: Any) -> Array:
     flags = array.flags
     if type(array) is not np.ndarray or array.dtype != dtype or not (flags.c_contiguous and flags.aligned):
         array = np.require(array, dtype, ["C", "A"])
+    elif not flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view
 
 
+NO_WORDS, NO_CODES = freeze(np.zeros(0, np.uint64), np.uint64), freeze(np.zeros(0, np.int32), np.int32)
+ONE_UNIT = freeze(np.ones(1, np.int64), np.int64)
+
+
 def words(array: Array | None) -> tuple[Array, int]:
     """Give int64 or float64 numbers as raw 64-bit words, and their kind."""
     if array is None:
-        return freeze(np.zeros(0, np.uint64), np.uint64), ABSENT
+        return NO_WORDS, ABSENT
     real = array.dtype.kind not in "ib"
     return freeze(array, np.float64 if real else np.int64).view(np.uint64), REAL if real else WHOLE
 
@@ -120,18 +126,17 @@ def numbers_of(rows: "Rows") -> Numbers:
 
 def codes_of(codes: Array | None) -> Array:
     """Give category codes, classes or fold numbers in the form that kernels take; None becomes an empty array."""
-    return freeze(np.zeros(0, np.int32) if codes is None else codes, np.int32)
+    return NO_CODES if codes is None else freeze(codes, np.int32)
 
 
 def fold_source(folds: "Folds") -> FoldSource:
     """Describe folds for the kernels."""
-    units = freeze(np.ones(1, np.int64), np.int64)
     if folds is None or isinstance(folds, np.ndarray):
         kind = NO_FOLDS if folds is None else GIVEN
-        return FoldSource(kind, codes_of(folds), 1, np.uint64(0), 0, 0, units)
+        return FoldSource(kind, codes_of(folds), 1, np.uint64(0), 0, 0, ONE_UNIT)
     units = freeze(folds.units, np.int64)
     return FoldSource(
-        ORDERS[folds.order], codes_of(None), folds.n_splits, np.uint64(folds.seed), folds.n_rows, folds.first_row, units
+        ORDERS[folds.order], NO_CODES, folds.n_splits, np.uint64(folds.seed), folds.n_rows, folds.first_row, units
     )
 
 

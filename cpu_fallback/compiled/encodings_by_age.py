@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows, SumShape
 
 
+NO_NUMBERS = freeze(np.zeros(0, np.int64), np.int64)
+
+
 class Tile(NamedTuple):
     """Rows of a tile: for each, the sums that it sees of its category and of all rows; its category, number and time.
 
@@ -253,7 +256,7 @@ def blend_by_age(
 def blocks_of_times(steps: Array | None, layout: "Layout", size: int) -> Blocks:
     """Give the blocks of all times of a call if its rows lose weight, with room for `size` sums."""
     if steps is None:
-        return Blocks(*(np.zeros(0, np.int64) for _ in range(4)))
+        return Blocks(NO_NUMBERS, *(np.zeros(0, np.int64) for _ in range(3)))
     of_time = freeze(blocks_of(steps), np.int64)
     bounds = [[columns.start, columns.stop] for _, _, columns in layout.measures()]
     return Blocks(of_time, of_time[:1].copy(), np.zeros(size, np.int64), np.array(bounds, np.int64).reshape(-1))
@@ -279,7 +282,7 @@ class Ageing:
     def view(self, peaks: Array) -> tuple[Shape, View]:
         """Describe how rows see cells, and how cells are stored; `peaks` belong to the sums of a tile."""
         if not self.loses:
-            return shape_of(self.layout, self.n_classes), View(np.zeros(0, np.int64), self.flat)
+            return shape_of(self.layout, self.n_classes), View(NO_NUMBERS, self.flat)
         spans = spans_of(peaks, self.layout, self.factors[:, 1])
         shape = shape_of(layout_of(spans, self.layout), self.n_classes)
         return shape, View(freeze(spans.reshape(-1), np.int64), self.flat)

@@ -21,7 +21,6 @@ from cpu_fallback.compiled.block_moments import (
 from cpu_fallback.compiled.border import Array, RowParts, kernel, parts_of, set_all, stage
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.digits import scratch as digit_room
-from cpu_fallback.compiled.kernel_parts import for_any_number
 from cpu_fallback.compiled.moments import cell_width, scratch
 from cpu_fallback.compiled.ordered import Table, find_cells, pass_rows, pass_tied_rows, room_for_added
 from cpu_fallback.compiled.row_encodings import CellRule, Destination, flag, write
@@ -60,7 +59,6 @@ def add_lines(own: Array, accumulators: Array, lines: Array, n: int, width: int,
                 totals[accumulators[i] - lines[i] + column] += own[i * width + column]
 
 
-@for_any_number
 @stage
 def keep(prior: BlockMoments, source: Array, tile: Tile, segment: int) -> None:
     """Keep the priors of a segment, and the digits that they come from."""

@@ -66,7 +66,9 @@ if hasattr(os, "register_at_fork"):
 
 def shares(n_rows: int, most: int | None = None, smallest: int | None = None) -> list[tuple[int, int]]:
     """Split rows into near-equal ranges, one for each thread that is worth its cost, and at least one."""
-    number = max(1, min(threads() if most is None else most, n_rows // (smallest or SMALLEST_SHARE)))
+    number = min(threads() if most is None else most, n_rows // (smallest or SMALLEST_SHARE))
+    if number <= 1:
+        return [(0, n_rows)]
     edges = [n_rows * i // number for i in range(number + 1)]
     return list(pairwise(edges))
 

@@ -13,6 +13,7 @@ from cpu_fallback.memory import empty
 # A category costs as much as several rows of other kernels.
 SMALLEST_SHARE = 1 << 12
 OWN, OTHERS, CHOSEN, LESS_ONE = 0, 1, 2, 3
+NO_MATRIX = freeze(np.zeros((0, 0), np.int64), np.int64)
 
 
 class Views(NamedTuple):
@@ -29,11 +30,10 @@ class Views(NamedTuple):
 
 def views_of(visibility: Visibility, n_folds: int, n_classes: int = 0) -> Views:
     """Describe for the kernels the folds that views see."""
-    nothing = freeze(np.zeros((0, 0), np.int64), np.int64)
     if isinstance(visibility, str):
-        return Views(LESS_ONE, n_classes, 1, nothing)
+        return Views(LESS_ONE, n_classes, 1, NO_MATRIX)
     if visibility is None or definition.is_own(visibility, n_folds):
-        return Views(OWN, n_folds, n_folds, nothing)
+        return Views(OWN, n_folds, n_folds, NO_MATRIX)
     others = definition.is_others(visibility, n_folds)
     return Views(OTHERS if others else CHOSEN, len(visibility), n_folds, freeze(visibility, np.int64))
 

@@ -11,8 +11,8 @@ from gpu_encode import Parts, Prefixes
 from gpu_encode.cli.expressions import CALLED, SHORT_NAMES, read
 from gpu_encode.cli.messages import close_match, refuse
 from gpu_encode.scale.files.formats import is_text, value_type
-from gpu_encode.scale.files.pandas_note import index_of
 from gpu_encode.scale.files.text import TextRules
+from gpu_encode.tables.frames.columns import index_of
 
 Key = str | tuple[str, ...]
 DROP_RULES = ("first", "if_binary")

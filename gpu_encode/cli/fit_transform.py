@@ -10,9 +10,12 @@ from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_paramete
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.encoding import Choices, run_encoding
-from gpu_encode.scale.files.run import Options
+from gpu_encode.scale.files.run import Options, Summary
 from gpu_encode.scale.files.source import find, open_source
 from gpu_encode.scale.files.staging import end_publication, is_begun, path_of, path_of_model
+
+# A column has nearly one row a category if the categories are at least this share of the rows, of which there are some.
+UNIQUE_SHARE, FEWEST_ROWS = 0.9, 100
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,7 +47,22 @@ def run(options: argparse.Namespace) -> int:
     summary = run_encoding(rows, options.output, encoder, choices, chosen)
     for line in repr(summary).splitlines():
         say(line)
+    if plan.chosen and (found := nearly_unique(encoder, summary)):
+        say(
+            f"warning: nearly every row has a category of its own in {found}. New rows have other values, so these "
+            "encodings tell nothing: name the columns to encode with --columns, without such columns"
+        )
     return 0
+
+
+def nearly_unique(encoder: Any, summary: Summary) -> str:
+    """List the columns that have nearly as many categories as rows with a value."""
+    found = []
+    for key in encoder._model.keys if hasattr(encoder, "_model") else ():
+        name, rows = key.entry.name, summary.rows - summary.missing.get(key.entry.name, 0)
+        if rows >= FEWEST_ROWS and key.n_categories >= UNIQUE_SHARE * rows:
+            found.append(f"{name!r} ({key.n_categories:,} categories, {rows:,} rows)")
+    return ", ".join(found)
 
 
 def encoder_of(options: argparse.Namespace, parameters: dict[str, Any], plan: Roles | None = None) -> Any:

@@ -4,9 +4,8 @@ import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from gpu_encode.tables.categories.values import Values, from_numpy
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.tables.frames import Frame, Pieces, with_piece
 from gpu_encode.tables.frames.column_choice import is_choice, list_columns
+from gpu_encode.tables.frames.columns import NOTE, index_of
 from gpu_encode.words.annotations import Column
 from gpu_encode.words.errors.parameters import check_count
 from gpu_encode.words.errors.tables import inconsistent_lengths, not_encoded, other_width, unknown_column
@@ -201,6 +201,10 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
     everything = columns is None
     groups = list(zip(range(frame.n_columns), strict=True)) if everything else read_columns(frame, columns)
     chosen = not everything and not isinstance(columns, list) and is_choice(columns)
+    first = frame.parts[0]
+    if first.kind in ("pyarrow", "pyarrow_batch") and NOTE in (first.native.schema.metadata or ()):
+        index = {*map(first.native.schema.names.index, index_of(first.native.schema))}
+        used |= index if everything or chosen else index.difference(*groups)
     consumed = {*used}
     for above in tree.values():
         consumed.update(() if isinstance(above, Derived) else above)
@@ -210,14 +214,12 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
         others = "every column is used by the scheme, as values or by a hierarchy"
         why = others if everything else f"columns={columns!r} chooses none" if chosen else "columns is empty"
         raise ValueError(f"No column is left to encode: {why}. Name at least one other column.")
-    for group in groups if used else []:
-        for position in group:
-            if position in used:
-                raise ValueError(
-                    f"Column {frame.label(position)!r} is used by the scheme (groups, time or folds), as against "
-                    "or summed (values), and cannot be encoded as well. Leave it out of columns, or give X a copy of "
-                    "it under another name."
-                )
+    if twice := used and used.intersection(chain.from_iterable(groups)):
+        raise ValueError(
+            f"Column {frame.label(min(twice))!r} is used by the scheme (groups, time or folds), as against or summed "
+            "(values), and cannot be encoded as well. Leave it out of columns, or give X a copy of it under another "
+            "name."
+        )
     for key in tree:
         if key not in groups:
             raise not_encoded("hierarchy", frame.label(key[0]))
@@ -399,10 +401,9 @@ class ColumnMap:
         return self.frame.empty_vocabulary(self.positions[column])
 
 
-def map_columns(frame: Frame | Pieces, kept: Mapping[Any, FactorizedColumn] = MappingProxyType({})) -> ColumnMap:
-    """Map the columns of the fitted table, each to itself; `kept` are codes of columns that are known already."""
-    known = frozenset(map(itemgetter(1), kept))
-    return ColumnMap(frame, dict(enumerate(range(frame.n_columns))), known, None, dict(kept))
+def map_columns(frame: Frame | Pieces) -> ColumnMap:
+    """Map the columns of the fitted table, each to itself."""
+    return ColumnMap(frame, dict(enumerate(range(frame.n_columns))))
 
 
 def locate_columns(

@@ -252,6 +252,12 @@ def select_columns(parameters: Parameters, frame: Frame | Pieces) -> Selection:
                 for column in scheme.used_columns():
                     locate(frame, column, "The scheme's column")
         selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
+    if frame.labels and type(frame.labels[0]) is tuple:
+        warn(
+            "X has columns of several levels, which are no names for an encoder: its outputs are called x0, x1, ... "
+            'X.columns = X.columns.map("_".join) gives them names.',
+            UserWarning,
+        )
     if dates := parameters.date_columns:
         selection = replace(selection, dates=[locate(frame, column, "values:") for column in dates])
     return selection

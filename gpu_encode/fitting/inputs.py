@@ -1,6 +1,6 @@
 """Read the arguments of a call: the table, the vectors with a value for each row, the targets, and the categories."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -24,7 +24,7 @@ from gpu_encode.sums.targets import LABELLED, MANY_CLASSES, Target, as_doubles, 
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.tables.categories.values import Values, number_storage
-from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.tables.categories.vocabulary import Vocabulary
 from gpu_encode.tables.frames import Frame, Incomplete, Pieces, PieceVectors, with_piece
 from gpu_encode.tables.frames.columns import are_labels, is_temporal, plain
 from gpu_encode.words.errors.tables import NO_NUMBERS, no_value_columns, rows_have_changed
@@ -47,8 +47,6 @@ class Inputs:
     """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
-        # Columns whose codes are known, as `ColumnMap` keeps them.
-        self.numbered: Mapping[Any, FactorizedColumn] = {}
         tables = frames.tables_of(X) if frames.is_collection(X) else None
         self.tables = [X] if tables is None else tables
         self.frame = frames.read(X) if tables is None else frames.read_pieces(tables)
@@ -182,7 +180,7 @@ class TrainingRows:
         """Give the columns of the table, which keep the codes that several keys need."""
         if self.columns is not None:
             return self.columns
-        columns = map_columns(self.frame, self.inputs.numbered).remember(entries, join_later)
+        columns = map_columns(self.frame).remember(entries, join_later)
         return columns.number_together(entries) if join_later and device_of(self.ops) == "cuda" else columns
 
 

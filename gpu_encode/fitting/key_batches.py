@@ -14,7 +14,7 @@ from gpu_encode.fitting.columns import FEWEST_ON, MOST_COLUMNS, most_numbers
 from gpu_encode.fitting.inputs import RowCategories
 from gpu_encode.fitting.leave_one_out import total_of_others
 from gpu_encode.fitting.tasks import EncodingTask, Trained, warn_of_lost
-from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums
+from gpu_encode.formulas.encoding_rule import EncodingRule, SeenSums, describe_rules
 from gpu_encode.schemes.plans import FoldPlan, LeaveOneOutPlan, Plan
 from gpu_encode.seam.ops import FusedOps, Ops, device_of, host
 from gpu_encode.sums.category_sums import CategorySums, DeferredSums, NarrowCounts
@@ -86,12 +86,6 @@ def batch_backend(keys: Sequence[BatchKey], task: EncodingTask) -> Ops:
     return host(len(task.rows) * len(keys)) if device_of(task.ops) == "cpu" else task.ops
 
 
-def describe(rule: EncodingRule, n_targets: int) -> str:
-    """Give a text that is the same for equal rules: users may give each key a rule, and as text NaN equals itself."""
-    of_targets = [rule.of_target(number) for number in range(n_targets)]
-    return repr([(each.describe_fused(), each.prior, each.missing) for each in of_targets])
-
-
 def n_folds_of(plan: Plan) -> int:
     """Give the number of folds by which rows are summed; leave-one-out has one fold."""
     return plan.n_folds if isinstance(plan, FoldPlan) else 1
@@ -129,7 +123,7 @@ def encode_batches(
     """
     batches: dict[tuple[int, str], list[BatchKey]] = {}
     column, done = 0, {}
-    texts = {number: describe(rule, len(widths[0])) for number, rule in {id(rule): rule for rule in rules}.items()}
+    texts = describe_rules(rules, len(widths[0]))
     for entry, (categories, rule, plan) in enumerate(zip(found, rules, plans, strict=True)):
         if isinstance(plan, (FoldPlan, LeaveOneOutPlan)) and (n_cells := count_cells(categories)) is not None:
             batches.setdefault((id(plan), texts[id(rule)]), []).append(BatchKey(entry, categories, n_cells, column))

@@ -27,7 +27,14 @@ from gpu_encode.fitting.tasks import (
     make_room,
     missing_rows,
 )
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, SeenSums
+from gpu_encode.formulas.encoding_rule import (
+    EncodingRule,
+    EncodingTable,
+    Mask,
+    SeenSums,
+    describe_rules,
+    tables_of_keys,
+)
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
@@ -56,6 +63,8 @@ MOST_INDICES = 1 << 24
 TEMPORARIES = 40
 # Tables of fewer categories, repeated for each order, are computed without asking the system what is free.
 FEW_CATEGORIES = 1 << 10
+# The most sums of a key whose table is computed together with those of other keys, and of all these keys.
+FEW_SUMS, MOST_SUMS = 1 << 14, 1 << 18
 # Unseen rows by key.  A call over files counts them, so that it warns once at its end, and not for each chunk.
 _COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
@@ -149,6 +158,7 @@ class Model:
         """The encodings of every category, on the host: tables[entry][target]."""
         sizes = (sums.accumulators.size for per_target in self.statistics for sums in per_target)
         ops = host(max(sizes, default=0))
+        self._make_small_tables()
         return [self._tables_of(entry, ops) for entry in range(len(self.keys))]
 
     def encoded_names(self, names: Sequence[Any]) -> list[str]:
@@ -225,6 +235,25 @@ class Model:
             tables[entry] = made
         return made
 
+    def _make_small_tables(self) -> None:
+        """Make the small tables of many keys of one rule at once, on the host."""
+        batches: dict[Any, list[int]] = {}
+        n_sums, texts = 0, describe_rules(self.rules, len(self.targets))
+        for entry, (key, rule, sums) in enumerate(zip(self.keys, self.rules, self.statistics, strict=True)):
+            shapes, own = [each.shape for each in sums], sum(math.prod(each.shape) for each in sums)
+            fit = own * self.permutations <= FEW_SUMS and all(shape[0] == key.n_categories + 2 for shape in shapes)
+            if fit and entry not in self._tables and not key.levels:
+                n_sums += own
+                forms = [(each.spec, shape[1:]) for each, shape in zip(sums, shapes, strict=True)]
+                batches.setdefault((texts[id(rule)], *forms, n_sums // MOST_SUMS), []).append(entry)
+        for entries in batches.values():
+            rule, key = self.rules[entries[0]], self.keys[entries[0]]
+            if len(entries) >= FEWEST_ON["cpu"] and rule.describe_fused() is not None:
+                by_target = zip(*(self.statistics[entry] for entry in entries), strict=True)
+                made = [tables_of_keys(sums, rule.of_target(i), key) for i, sums in enumerate(by_target)]
+                of_keys = zip(entries, zip(*made, strict=True), strict=True)
+                self._tables.update({entry: [*tables] for entry, tables in of_keys if None not in tables})
+
     def table_bytes(self, entry: int) -> int:
         """Estimate the memory that it takes to compute the encodings of every category of an entry."""
         rule = self.rules[entry]
@@ -299,6 +328,7 @@ class Model:
         made, memory, on_gpu = self._lookups, memory_of(ops), device_of(ops) == "cuda"
         if ("together", memory) in made or len(self.keys) < FEWEST_ON[device_of(ops)]:
             return made.get(("together", memory))
+        self._make_small_tables()
         # The host makes the small tables of keys sooner than a GPU does, which gets all of them in one copy.
         small = [not on_gpu or n_cells(key) <= FEW_NUMBERS for key in self.keys]
         if on_gpu and (self.indicators or self.selection.dates or sum(small) < FEWEST_ON["cuda"]):

@@ -453,6 +453,8 @@ def tables_by_fold(
 
 def flatten(encodings: EncodingTable) -> EncodingTable:
     """Give a table with one view, whose columns are the views of this table, output by output."""
+    if encodings.values.shape[1] == 1:
+        return encodings
     values = np.moveaxis(encodings.values, 1, 2).reshape(len(encodings.values), 1, -1)
     whole = values if values.flags.c_contiguous else values.copy()
     return EncodingTable(whole, np.all(encodings.unseen, axis=1, keepdims=True))

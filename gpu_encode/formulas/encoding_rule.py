@@ -20,7 +20,7 @@ from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
 from gpu_encode.formulas.smoothing import describe_shrinkage, exact_prior
 from gpu_encode.formulas.statistic import Context, Statistic
-from gpu_encode.seam.ops import Ops, device_of
+from gpu_encode.seam.ops import Ops, device_of, host
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import CategoryMoments, Moments, Needs
 from gpu_encode.tables.categories.keys import CategoryIndex
@@ -220,10 +220,14 @@ class SeenSums(NamedTuple):
 
         If the backend makes the table in one pass, the moments lie on the host.
         """
-        if self.ops.fused is not None and self.rule.describe_fused() is not None:
-            totals, backend = self.sums.totals_on_host(self.ops)
-            return self._replace(sums=totals, ops=backend).moments().at(0)
-        return self._replace(sums=self.sums.totals(self.ops)).moments().at(0)
+        totals, backend = self.sums, self.ops
+        if backend.fused is not None and self.rule.describe_fused() is not None:
+            totals, backend = totals.totals_on_host(backend)
+        else:
+            totals = totals.totals(backend)
+        digits = totals.accumulators[:1]
+        seen = digits if self.visibility is None else backend.visible(digits, self.visibility)
+        return self.rule.moments(backend, seen[0], totals.spec)
 
     def total_and_leaf(self) -> tuple[Moments, Moments | None]:
         """Give `total()` and, if there are few categories, `moments()`: rounding both at once costs no more.
@@ -352,6 +356,39 @@ class SeenSums(NamedTuple):
             reached = blocks[-1][np.maximum(of_row, 0)] if level.n else prior
             prior = np.where((of_row >= 0)[:, None, None], reached, prior)
         return blocks, prior
+
+
+def describe_rules(rules: Sequence[EncodingRule], n_targets: int) -> dict[int, str]:
+    """Give for each rule, by its `id`, a text that is the same for equal rules of a fused pass.
+
+    Users may give each key a rule, and as text NaN equals itself.
+    """
+    texts = {}
+    for number, rule in {id(rule): rule for rule in rules}.items():
+        of_targets = [rule.of_target(target) for target in range(n_targets)]
+        texts[number] = repr([(each.describe_fused(), each.prior, each.missing) for each in of_targets])
+    return texts
+
+
+def tables_of_keys(sums: Sequence[CategorySums], rule: EncodingRule, key: CategoryIndex) -> list[EncodingTable | None]:
+    """Make the tables of keys without levels at once, on the host, by a rule by which categories are independent.
+
+    All sums have one form, and `key` is any of the keys.  A key whose rows are others than those of the first key, so
+    that its total differs, gets None.
+    """
+    first, accumulators = sums[0], np.concatenate([of_key.accumulators for of_key in sums])
+    stops = np.cumsum([len(of_key.accumulators) for of_key in sums])
+    starts = [0, *stops[:-1].tolist()]
+    totals = np.add.reduceat(accumulators, starts)
+    same = (totals == totals[0]).reshape(len(totals), -1).all(axis=1)
+    seen = SeenSums(CategorySums(accumulators, first.spec), None, rule, host(accumulators.size))
+    table = seen.table(key, seen._replace(sums=first).total())
+    values, unseen = table.values, table.unseen
+    # Only the last lines have been treated as the lines of unknown and of missing values.
+    for line in (2,) if rule.missing == "category" else (2, 1):
+        values[stops - line], unseen[stops - line] = values[-line], unseen[-line]
+    parts = zip(starts, stops.tolist(), same.tolist(), strict=True)
+    return [EncodingTable(values[start:stop], unseen[start:stop]) if alike else None for start, stop, alike in parts]
 
 
 def assemble(values: Floats, prior: Floats, counted: Mask, blocks: list[Floats], rule: EncodingRule) -> EncodingTable:

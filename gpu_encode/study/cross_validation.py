@@ -1,23 +1,34 @@
 """Outer validation of an encoder: for each fold, encodings of training and test rows that use no test row's target."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
-from cpu_fallback.types import MISSING, written
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, written
 from gpu_encode.encoders.base import CategoryEncoder, Encoder, check_encoder
-from gpu_encode.fitting.fit import prepare, select_columns
+from gpu_encode.fitting.fit import select_columns
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.schemes import Scheme
-from gpu_encode.seam import devices, ops
+from gpu_encode.schemes import Scheme, Splits
+from gpu_encode.seam import ops
+from gpu_encode.seam.ops import Ops
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.tables.frames import Frame
+from gpu_encode.tables.frames.column_choice import is_choice
 from gpu_encode.words.annotations import ArrayLike, Splitter, Table, Vector
 
+# Functions that pick some columns of a table, by the kind of the table.
+PICKS: dict[str, Callable[[Any, list[int]], Any]] = {
+    "numpy": lambda table, columns: table[:, columns],
+    "pandas": lambda table, columns: table.iloc[:, columns],
+    "polars": lambda table, columns: table[:, columns],
+    "pyarrow": lambda table, columns: table.select(columns),
+}
 # A function of an encoder and the X and y of training rows that gives the encoder to fit to these rows.
 Choose = Callable[[Encoder, Table, Table | None], Encoder]
 
@@ -95,8 +106,11 @@ def cross_val_transform(
     The bits are those of ``clone(encoder).fit_transform(X[train], y[train])`` and of ``transform(X[test])`` after it,
     whatever the scheme, the target and the smoothing.
 
-    Columns that are encoded are read and numbered once, for all outer folds.  Sums are made once an outer fold: a row's
-    inner fold, or rank, follows from its position among the training rows, which differs between outer folds.
+    Columns that are encoded are read and numbered once, for all outer folds, and only columns that pass through are
+    copied.  Sums are made once an outer fold.  A row's inner fold, or rank, follows from its position among the
+    training rows (a number of folds, `Ordered`, `Holdout`), or from the sizes of their groups or times (`GroupKFold`,
+    `TimeFolds`), and so differs between outer folds.  Only folds by value, ``KFold(by=...)`` or a column of folds, are
+    the same in all of them.
     Encoders that learn several columns together are fitted anew for each fold.
 
     Examples
@@ -127,9 +141,11 @@ def cross_val_transform(
     table, labels = inputs.for_splitter()
     outer = check_cv(read_outer(cv), labels, classifier=getattr(encoder, "target_type", "auto") != "continuous")
     splits = [number_rows(inputs.frame.n_rows, *split) for split in outer.split(table, labels, groups)]
-    numbered = number_columns(encoder, inputs) if choose is None and can_share(encoder) else {}
     vectors = {"y": y, "sample_weight": sample_weight, "groups": groups}
-    return encode_folds(encoder, X, vectors, splits, numbered, choose)
+    if choose is not None or not can_share(encoder, inputs):
+        return encode_folds(encoder, X, vectors, splits, choose)
+    inputs.warn_of_order()
+    return encode_numbered(encoder, inputs, vectors, splits, number_columns(encoder, inputs))
 
 
 def read_outer(cv: Any) -> Any:
@@ -157,29 +173,106 @@ def number_rows(n_rows: int, train: ArrayLike, test: ArrayLike) -> tuple[NDArray
     """Give the numbers of training and test rows; a splitter may give masks, and negative numbers."""
     rows = np.arange(n_rows)
     trained, tested = rows[np.asarray(train)], rows[np.asarray(test)]
-    if len(both := np.intersect1d(trained, tested)):
+    is_trained = np.zeros(n_rows, bool)
+    is_trained[trained] = True
+    if is_trained[tested].any():
         raise ValueError(
-            f"cv gives row {both[0]} both as a training row and as a test row of a split: its encoding would be "
-            "learned from its own target, and the score would not be honest."
+            f"cv gives row {tested[is_trained[tested]].min()} both as a training row and as a test row of a split: its "
+            "encoding would be learned from its own target, and the score would not be honest."
         )
     return trained, tested
 
 
-def can_share(encoder: Encoder) -> bool:
-    """Whether training encodings follow from single keys, whose columns may then be numbered beforehand."""
-    methods = type(encoder).fit_transform, type(encoder)._fit_encodings
-    return isinstance(encoder, CategoryEncoder) and methods == (Encoder.fit_transform, Encoder._fit_encodings)
+def can_share(encoder: Encoder, inputs: Inputs) -> bool:
+    """Tell whether the columns of X can be numbered beforehand: encodings follow from keys, and nobody else reads X."""
+    names = "fit_transform", "_fit_encodings", "transform"
+    if (
+        not isinstance(encoder, CategoryEncoder)
+        or is_choice(encoder.columns)
+        or inputs.frame.parts[0].kind not in PICKS
+    ):
+        return False
+    if any(getattr(type(encoder), name) is not getattr(Encoder, name) for name in names):
+        return False
+    return not any(isinstance(scheme, Splits) for scheme in encoder._checked_parameters().every_scheme)
 
 
 def number_columns(encoder: Encoder, inputs: Inputs) -> dict[int, FactorizedColumn]:
     """Give the codes and the distinct values of the columns that are encoded, on the host, by position."""
-    parameters, frame = encoder._checked_parameters(), inputs.frame
-    backend = ops.resolve(frame.n_rows, inputs.device(parameters.device))
-    columns = {}
-    for position in select_columns(parameters, frame).needed:
-        column = frame.keys(position, backend)
-        columns[position] = column._replace(codes=backend.to_host(written(column.codes)))
-    return columns
+    frame, backend = inputs.frame, ops.host(inputs.frame.n_rows)
+    selection = select_columns(encoder._checked_parameters(), frame)
+    numbered = {at: frame.keys(at, backend) for at in selection.needed if at not in selection.passed}
+    return {at: column._replace(codes=written(column.codes)) for at, column in numbered.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberedRows(Frame):
+    """Some rows of a table whose encoded columns have been numbered; `native` lacks these columns.
+
+    Parameters
+    ----------
+    whole : Frame
+        The table.
+    rows : int64 array
+    numbered : dict of int to FactorizedColumn
+        The numbered columns of these rows, by position.
+    are_new : bool
+        Whether rows may have values that their vocabulary lacks, with the code UNKNOWN.
+    """
+
+    whole: Frame
+    rows: NDArray[np.int64]
+    numbered: Mapping[int, FactorizedColumn]
+    are_new: bool
+
+    @classmethod
+    def of(
+        cls, whole: Frame, rows: NDArray[np.int64], numbered: Mapping[int, FactorizedColumn], are_new: bool = False
+    ) -> Self:
+        """Take rows of the other columns; the values of numbered columns are only taken for messages."""
+        others = [at for at in range(whole.n_columns) if at not in numbered]
+        native = PICKS[whole.kind](whole.native, others)
+        native = frames.take(native, rows) if others or whole.kind == "pandas" else native
+        return cls(
+            native,
+            whole.kind,
+            (len(rows), whole.n_columns),
+            whole.labels,
+            whole.wrap,
+            whole=whole,
+            rows=rows,
+            numbered=numbered,
+            are_new=are_new,
+        )
+
+    def native_column(self, position: int) -> Any:
+        """Give a column of these rows."""
+        return frames.take(self.whole.native_column(position), self.rows)
+
+    def keys(self, position: int, ops: Ops) -> FactorizedColumn:
+        """Give the codes of a column, and its vocabulary."""
+        found = None if self.are_new else self.numbered.get(position)
+        return super().keys(position, ops) if found is None else found._replace(codes=ops.to_device(found.codes))
+
+    def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
+        """Give the codes of a column in a vocabulary."""
+        found = self.numbered.get(position)
+        if found is None or found.vocabulary is not vocabulary:
+            return super().lookup(position, vocabulary, ops)
+        return ops.to_device(found.codes)
+
+    def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
+        """Give the whole numbers of a column; None for a numbered one, whose codes are known."""
+        return None if position in self.numbered else super().numbers(position, vocabulary)
+
+    def assemble(
+        self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None
+    ) -> Any:
+        """Make a table of new columns, then unchanged columns that have not been numbered."""
+        others = [at for at in range(self.n_columns) if at not in self.numbered]
+        labels = None if self.labels is None else [self.labels[at] for at in others]
+        rest = Frame(self.native, self.kind, (self.n_rows, len(others)), labels, self.wrap)
+        return rest.assemble(names, arrays, [others.index(at) for at in passed], kind)
 
 
 def encode_folds(
@@ -187,32 +280,51 @@ def encode_folds(
     X: Any,
     vectors: Mapping[str, Any],
     splits: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
-    numbered: Mapping[int, FactorizedColumn],
     choose: Choose | None,
 ) -> Iterator[EncodedFold]:
     """Fit and encode, fold by fold."""
     for train, test in splits:
-        given = {name: None if vector is None else frames.take(vector, train) for name, vector in vectors.items()}
-        rows = frames.take(X, train)
+        rows, given = frames.take(X, train), pick(vectors, train)
         fitted = clone(encoder if choose is None else choose(clone(encoder), rows, given["y"]))
-        if numbered:
-            with devices.explain_memory():
-                inputs, parameters = Inputs(rows, **given), fitted._checked_parameters()
-                backend = ops.resolve(len(train), inputs.device(parameters.device))
-                inputs.numbered = {("keys", at): rows_of(of, train, backend) for at, of in numbered.items()}
-                context = prepare(parameters, inputs)
-                encoded = fitted._assemble(context.rows.frame, fitted._fit_encodings(context), context.columns)
-        else:
-            encoded = fitted.fit_transform(rows, **given)
+        encoded = fitted.fit_transform(rows, **given)
         yield EncodedFold(train, test, encoded, fitted.transform(frames.take(X, test)), fitted)
 
 
-def rows_of(column: FactorizedColumn, numbers: NDArray[np.int64], backend: ops.Ops) -> FactorizedColumn:
-    """Give some rows of a column, numbered as they would be without the other rows."""
-    codes = column.codes[numbers]
-    used = np.bincount(codes[codes != MISSING], minlength=len(column.vocabulary)) > 0
-    if used.all():
-        return FactorizedColumn(backend.to_device(codes), column.vocabulary, column.complete)
-    renumbered = np.append(np.cumsum(used) - 1, MISSING).astype(np.int32)
-    values = column.vocabulary.values.take(np.flatnonzero(used))
-    return FactorizedColumn(backend.to_device(renumbered[codes]), Vocabulary(values), column.complete)
+def encode_numbered(
+    encoder: Any,
+    inputs: Inputs,
+    vectors: Mapping[str, Any],
+    splits: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    numbered: Mapping[int, FactorizedColumn],
+) -> Iterator[EncodedFold]:
+    """Fit and encode, fold by fold, with columns that have been numbered."""
+    (whole,) = inputs.frame.parts
+    for train, test in splits:
+        fitted, columns = clone(encoder), {at: split_column(of, train, test) for at, of in numbered.items()}
+        trained = NumberedRows.of(whole, train, {at: both[0] for at, both in columns.items()})
+        tested = NumberedRows.of(whole, test, {at: both[1] for at, both in columns.items()}, are_new=True)
+        encoded = fitted.fit_transform(trained, **pick(vectors, train))
+        # The names came from a table without the numbered columns.
+        fitted._check_names(inputs, fitted._model.selection, reset=True)
+        yield EncodedFold(train, test, encoded, fitted.transform(tested), fitted)
+
+
+def pick(vectors: Mapping[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Give some rows of each vector that was given."""
+    return {name: None if vector is None else frames.take(vector, rows) for name, vector in vectors.items()}
+
+
+def split_column(
+    column: FactorizedColumn, train: NDArray[np.int64], test: NDArray[np.int64]
+) -> tuple[FactorizedColumn, FactorizedColumn]:
+    """Give training rows of a column, numbered as they would be without other rows, and test rows in these numbers."""
+    of_train, of_test, vocabulary = column.codes[train], column.codes[test], column.vocabulary
+    # MISSING, which is -1, has the last line.
+    used = np.zeros(len(vocabulary) + 1, np.bool_)
+    used[of_train] = True
+    if not used[:MISSING].all():
+        renumbered = np.where(used, np.cumsum(used) - 1, UNKNOWN).astype(np.int32)
+        renumbered[MISSING] = MISSING
+        of_train, of_test = renumbered[of_train], renumbered[of_test]
+        vocabulary = Vocabulary(vocabulary.values.take(np.flatnonzero(used[:MISSING])))
+    return FactorizedColumn(of_train, vocabulary, column.complete), FactorizedColumn(of_test, vocabulary)

@@ -146,7 +146,9 @@ class CategorySums:
         """Give the same sums for a model, on the host; if there are many, a GPU copies them when they are needed."""
         digits = self.accumulators
         many = not isinstance(digits, np.ndarray) and digits.nbytes >= FEWEST_DEFERRED
-        return DeferredSums.of(self) if many and device_of(ops) == "cuda" else self.on_host(ops)
+        if many and device_of(ops) == "cuda":
+            return DeferredSums.of(self)
+        return self if isinstance(digits, np.ndarray) else self.on_host(ops)
 
     def few_on_host(self, ops: Ops) -> "tuple[CategorySums, Ops]":
         """Give the same sums and the backend that adds them up; if they are few, they move from a GPU to the host."""

@@ -89,6 +89,32 @@ def test_spans_that_do_not_fit_the_times_are_refused(refused: Refused) -> None:
     assert "above 0" in refused(f'{line} \'Ordered(half_life="week", time="day")\'')
 
 
+def test_chosen_columns_of_one_row_a_category_are_told(
+    run: Run, orders: pa.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers = [f"n{row}" for row in range(len(orders))]
+    columns = {
+        "order": numbers,
+        "gaps": [number if row % 3 else None for row, number in enumerate(numbers)],
+        "nearly": [numbers[row - row % 19 % 2] for row in range(len(orders))],
+        "half": [numbers[row // 2] for row in range(len(orders))],
+    }
+    for name, values in columns.items():
+        orders = orders.append_column(name, pa.array(values))
+    pyarrow.parquet.write_table(orders, "orders.parquet")
+    for options, told in (("", True), ("--columns city,order", False), ("--encoder hashing", False)):
+        target = "" if "hashing" in options else "--target sold"
+        run(f"fit-transform orders.parquet codes.parquet {target} {options}")
+        lines = [line for line in capsys.readouterr().err.splitlines() if "a category of its own" in line]
+        assert len(lines) == told
+        for line in lines:
+            assert "'order' (200 categories, 200 rows), 'gaps' (133 categories, 133 rows). New rows" in line
+            assert "--columns" in line
+    pyarrow.parquet.write_table(orders[:99], "orders.parquet")
+    run("fit-transform orders.parquet codes.parquet --target sold")
+    assert "a category of its own" not in capsys.readouterr().err
+
+
 def test_columns_that_were_chosen_are_said(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run(f"{FIT} sold")
     said = capsys.readouterr()

@@ -28,7 +28,7 @@ def names_of(table):
     return list(table.columns)
 
 
-@pytest.mark.filterwarnings("ignore::gpu_encode.LeakWarning")
+@pytest.mark.filterwarnings("ignore::gpu_encode.LeakWarning", "ignore:X has columns of several levels")
 @pytest.mark.parametrize("wanted", [None, "pandas", "polars"])
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS)
@@ -42,6 +42,18 @@ def test_names(encoder, names, wanted):
         assert isinstance(output, pl.DataFrame if wanted == "polars" else pd.DataFrame)
         assert list(output["x0"]) == ["a", "b", "a"]
     assert list(X.columns) == list(NAMES[names])
+
+
+@pytest.mark.filterwarnings("ignore::gpu_encode.LeakWarning")
+@pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS)
+def test_columns_of_several_levels_are_told(encoder):
+    X = frame("tuples").rename(columns=str)
+    with pytest.warns(UserWarning, match=r"columns of several levels.* called x0, x1.*X.columns.map\(\"_\".join\)"):
+        made = clone(encoder).fit(X, Y)
+    made.transform(X)
+    X.columns = X.columns.map("_".join)
+    output = clone(encoder).set_params(columns=["2_2"]).fit(X, Y).transform(X)
+    assert {"1_2", "1_3"} <= set(output.columns)
 
 
 def test_pieces():

@@ -84,3 +84,16 @@ def test_weights_of_parts_may_sum_to_less(encoder):
 def test_smoothings_without_sample_variances_take_any_weights(smooth):
     weight = np.full(len(Y), 1 / len(Y))
     TargetEncoder(smooth=smooth, target_type="continuous").fit(X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("smooth", [2.0, "auto"])
+def test_a_class_without_weight_keeps_its_column(smooth):
+    """Classes are the labels of y, whatever they weigh, so the columns of the output do not depend on weights."""
+    labels = np.array([*"pqspqrpqspsqr"])
+    counted = labels != "r"
+    encoder = TargetEncoder(smooth=smooth)
+    encodings = encoder.fit(X, labels, sample_weight=counted.astype(float)).transform(X)
+    assert encoder.classes_.tolist() == [*"pqrs"]
+    assert not encodings[:, 2].any()
+    others = TargetEncoder(smooth=smooth).fit(X[counted], labels[counted]).transform(X)
+    assert_same_bits(np.delete(encodings, 2, axis=1), others)

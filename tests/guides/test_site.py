@@ -96,7 +96,7 @@ def test_types_are_shown_as_they_stand():
     text = (
         'Parameters\n----------\na : {"x", "y"}, float or list, default="x"\n    "x": it.\nb : "z" or int, optional\n'
     )
-    shown = text.replace('{"x", "y"}', "\u201cx\u201d, \u201cy\u201d").replace('"z"', "\u201cz\u201d")
+    shown = text.replace('{"x", "y"}, ', "\u201cx\u201d, \u200b\u201cy\u201d, \u200b").replace('"z"', "\u201cz\u201d")
     assert load("grouped_parameters").quote_types(text) == shown
 
 

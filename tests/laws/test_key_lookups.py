@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode import StatisticEncoder, TargetEncoder, load, transform_dataset
-from gpu_encode.fitting import columns, key_lookups
+from gpu_encode import Holdout, JamesStein, Sigmoid, StatisticEncoder, TargetEncoder, load, transform_dataset
+from gpu_encode.fitting import columns, key_lookups, model
 from gpu_encode.seam.ops import use_backend
 from tests.bits import assert_same_bits
 from tests.strategies import examples
@@ -68,6 +68,11 @@ def assert_as_alone(encoder, X):
     (found, told), (expected, told_alone) = transform(encoder, X), transform_alone(encoder, X)
     assert_same_bits(found, expected)
     assert told == told_alone
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(columns.FEWEST_ON, "cpu", 10**9)
+        tables = pickle.loads(pickle.dumps(encoder)).encodings_
+    for made, alone in zip(pickle.loads(pickle.dumps(encoder)).encodings_, tables, strict=True):
+        assert_same_bits(made, alone)
 
 
 @examples(60)
@@ -80,7 +85,9 @@ def test_keys_together_equal_keys_alone(data):
         dtype=draw(st.sampled_from(["float32", "float64"])),
         handle_missing=draw(st.sampled_from(["category", "prior", "nan"])),
         handle_unknown=draw(st.sampled_from(["prior", 7.5, "nan"])),
-        smooth=draw(st.sampled_from([None, 2.5])),
+        smooth=draw(st.sampled_from([None, 2.5, "auto", Sigmoid(3.0, 2.0), JamesStein()])),
+        min_count=draw(st.sampled_from([0, 3])),
+        prior=draw(st.sampled_from(["mean", 0.25])),
     )
     rows = draw(st.integers(1, 2500)), draw(st.sampled_from([0, 0.3])), draw(st.sampled_from([1, 2, 3]))
     assert_as_alone(encoder, make_rows(1, *rows))
@@ -91,6 +98,30 @@ def test_joint_keys_and_their_columns_are_looked_up_together(sizes, missing):
     encoder = fit(handle_missing=missing)
     assert_as_alone(encoder, make_rows(1, 3000, spread=2))
     assert sizes == [len(KEYS)]
+
+
+def test_tables_made_together_have_one_rule_and_one_total(monkeypatch):
+    made, tables_of_keys = [], model.tables_of_keys
+
+    def note(*given):
+        tables = tables_of_keys(*given)
+        made.append([table is not None for table in tables])
+        return tables
+
+    monkeypatch.setattr(model, "tables_of_keys", note)
+    X = make_rows(1, 300, spread=2)
+    assert_as_alone(fit(), X)
+    assert made.pop(0) == [True] * len(KEYS)
+    # New rows see other rows under some keys than under others.
+    schemes = {key: Holdout(0.3 + 0.2 * (i % 2)) for i, key in enumerate(KEYS)}
+    assert_as_alone(fit(cv=schemes), X)
+    assert 0 < sum(made[-1]) < len(KEYS)
+    del made[:]
+    assert_as_alone(fit(smooth={key: float(i % 3) for i, key in enumerate(KEYS)}), X)
+    both = np.column_stack([TARGETS["reals"], TARGETS["binary"]])
+    assert_as_alone(fit(both, target_type=["continuous", "binary"]), X)
+    monkeypatch.setattr(model, "MOST_SUMS", 100)
+    assert_as_alone(fit(TARGETS["classes"]), X)
 
 
 def test_several_statistics_stand_in_their_columns(sizes):

@@ -23,6 +23,7 @@ from gpu_encode import (
     interactions,
     tune,
 )
+from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.study import cross_validation
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame
@@ -90,7 +91,7 @@ def assert_law(encoder, table, y, cv=OUTER, splits=None, **vectors):
         of_train = None if y is None else rows_of(y, train)
         assert_same_encodings(fold.encoded_train, alone.fit_transform(rows_of(table, train), of_train, **given))
         assert_same_encodings(fold.encoded_test, alone.transform(rows_of(table, test)))
-        for name in LEARNED:
+        for name in (*LEARNED, "feature_names_in_", "n_features_in_"):
             if hasattr(alone, name):
                 assert plain(getattr(fold.encoder, name)) == plain(getattr(alone, name)), name
     return folds
@@ -151,21 +152,27 @@ def test_weights_groups_and_several_targets():
 
 @pytest.mark.parametrize("kind", ["numpy", "polars", "pyarrow", "lists"])
 def test_every_kind_of_table(kind):
-    y, columns = TARGETS["real"], ["city", "size"]
+    y, columns = TARGETS["real"], ["city", "shop", "size"]
     tables = {
-        "numpy": X[["shop", "fold"]].to_numpy(),
+        "numpy": X[["shop", "fold", "day"]].to_numpy(),
         "polars": pl.from_pandas(X[columns]),
         "pyarrow": pa.Table.from_pandas(X[columns]),
         "lists": X[columns].astype(str).to_numpy().tolist(),
     }
-    table, encoder = tables[kind], TargetEncoder()
-    for fold in cross_val_transform(encoder, table, y, cv=OUTER):
-        part = [table[row] for row in fold.train] if kind == "lists" else frames.take(table, fold.train)
-        alone = TargetEncoder()
-        expected = alone.fit_transform(part, y[fold.train])
-        assert type(fold.encoded_train) is type(expected)
-        assert np.asarray(fold.encoded_train).tolist() == np.asarray(expected).tolist()
-        assert len(fold.encoded_test) == len(fold.test)
+    table = tables[kind]
+    for encoded in (None, [0, 2], [1]):
+        encoder = TargetEncoder(columns=encoded)
+        for fold in cross_val_transform(encoder, table, y, cv=OUTER):
+            train, test = (
+                [table[row] for row in rows] if kind == "lists" else frames.take(table, rows)
+                for rows in (fold.train, fold.test)
+            )
+            alone = clone(encoder)
+            expected = alone.fit_transform(train, y[fold.train]), alone.transform(test)
+            for found, of_fit in zip((fold.encoded_train, fold.encoded_test), expected, strict=True):
+                assert type(found) is type(of_fit)
+                both = [t.to_pandas() if hasattr(t, "to_pandas") else pd.DataFrame(t) for t in (found, of_fit)]
+                pd.testing.assert_frame_equal(*both, check_exact=True)
 
 
 def test_columns_are_numbered_once(monkeypatch):
@@ -178,6 +185,26 @@ def test_columns_are_numbered_once(monkeypatch):
     monkeypatch.setattr(Frame, "keys", counted)
     list(cross_val_transform(TargetEncoder(columns=PAIRS), X, TARGETS["binary"], cv=OUTER))
     assert sorted(read) == [(1, N), (4, N)]
+
+
+def test_values_of_numbered_columns_are_taken_for_messages_alone(monkeypatch):
+    taken, column = [], Frame.native_column
+    monkeypatch.setattr(Frame, "native_column", lambda frame, at: taken.append(at) or column(frame, at))
+    encoder, y = TargetEncoder(columns=PAIRS, cv=KFold(3, by="day")), TARGETS["binary"]
+    folds = cross_val_transform(encoder, X, y, cv=OUTER)
+    del taken[:]
+    list(folds)
+    assert set(taken) == {X.columns.get_loc("day")}
+    encoder = TargetEncoder(columns=["city"], handle_unknown="error")
+    with pytest.raises(ValueError, match=r"Found unknown categories .*'late'"):
+        list(cross_val_transform(encoder, X.astype({"city": object}), y, cv=[(np.arange(140), np.arange(140, 150))]))
+
+
+def test_another_index_is_told_once():
+    y = pd.Series(TARGETS["binary"], index=np.arange(N)[::-1])
+    with pytest.warns(UserWarning, match="another index") as told:
+        list(cross_val_transform(TargetEncoder(columns=["city"]), X, y, cv=OUTER))
+    assert len([one for one in told if "another index" in str(one.message)]) == 1
 
 
 def test_no_test_row_is_seen():
@@ -232,8 +259,11 @@ def test_an_encoder_is_chosen_by_training_rows_alone():
 
 
 def test_encoders_of_several_columns_are_fitted_anew():
-    assert not cross_validation.can_share(SpectralEncoder(n_components=2))
-    assert cross_validation.can_share(TargetEncoder())
+    inputs = Inputs(X)
+    assert not cross_validation.can_share(SpectralEncoder(n_components=2), inputs)
+    assert not cross_validation.can_share(TargetEncoder(columns="categorical"), inputs)
+    assert not cross_validation.can_share(TargetEncoder(cv=TheirKFold(3)), inputs)
+    assert cross_validation.can_share(TargetEncoder(), inputs)
 
 
 def test_lightgbm_stops_early():

@@ -230,9 +230,9 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
     passed = [*map(roles.features.__getitem__, selected.passed)]
     output.check_types(pa.schema([*map(rows.schema.field, passed)]))
     if rows.contents[0].rules is not None:
-        keys = {roles.features[column] for entry in selected.entries for column in entry.members}
         written = [*passed, *(roles.beside if choices.keep_target else ())]
-        rows = rows.copying(written, roles.measured(selected), keys, output.suffix)
+        compared = compared_columns(rows, roles, selected, parameters)
+        rows = rows.copying(written, roles.measured(selected), compared, output.suffix)
     with Run.start(rows, output, options, repeatable) as run:
         refuse_stray_text(run.source, asked_kinds(parameters, roles.targets))
         if choices.drop_missing_target:
@@ -253,6 +253,20 @@ def asked_kinds(parameters: Parameters, targets: Sequence[str]) -> dict[str, Any
     asked = parameters.target_type if parameters.cut is None else "continuous"
     kinds = asked if isinstance(asked, (list, tuple)) and len(asked) == len(targets) else [asked] * len(targets)
     return dict(zip(targets, kinds, strict=True))
+
+
+def compared_columns(rows: Source, roles: Roles, selected: Selection, parameters: Parameters) -> set[str]:
+    """List the columns of text files in which two values are the same or not: categories, classes, groups and folds."""
+    names = {roles.features[column] for entry in selected.entries for column in entry.members}
+    for name, kind in asked_kinds(parameters, roles.targets).items():
+        is_quantity = kind == "continuous" or (kind == "auto" and pa.types.is_floating(rows.schema.field(name).type))
+        # Nobody writes 0 and 1 in several ways to tell classes apart.
+        if not is_quantity and max(known.greatest.get(name, 0.0) for known in rows.contents) > 1:
+            names.add(name)
+    for scheme in parameters.every_scheme:
+        if all(role != "time" for _, role in scheme.reads()):
+            names.update(name for name in (*scheme.used_columns(), roles.groups) if isinstance(name, str))
+    return names
 
 
 class Encoding:

@@ -24,6 +24,7 @@ import pyarrow.fs
 from gpu_encode.scale import messages
 from gpu_encode.scale.files.formats import FORMATS, SUFFIXES, Format, is_text, suffix_of, value_type
 from gpu_encode.scale.files.pandas_note import join_notes, with_ranges
+from gpu_encode.scale.files.text import TextRules
 
 KINDS_OF_SOURCES = (
     "the path of a file or folder, a glob, a list of paths, a URL, a pyarrow.dataset.Dataset of files, a "
@@ -36,6 +37,8 @@ URL = re.compile(r"([a-z0-9+.-]+::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 # A whole number that has no other spelling: 501, and not 00501.
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+# A whole number, whatever zeros it begins with.
+INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 # Units of time, the finest last.
 UNITS = ("s", "ms", "us", "ns")
 # The folder of a Delta table has this folder in it.
@@ -459,25 +462,27 @@ def finest_type(one: Any, other: Any) -> Any:
     return None
 
 
-def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any], text: Collection[str]) -> dict[str, Any]:
+def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any], rules: TextRules) -> dict[str, Any]:
     """Give the type of each column that folder names make: integer if all its values are whole numbers, else text.
 
-    A column is also text if it is in `text`, or if a value has a zero or a sign that its number would lose.
+    A column is also text if the rules say so, or if a value has a zero or a sign that its number would lose, unless the
+    column holds numbers to a fitted encoder.
 
     Examples
     --------
     >>> files = [SourceFile("a", "a", ".csv", {"day": "1"}), SourceFile("b", "b", ".csv", {"day": "12"})]
-    >>> partition_types(files, {}, []), partition_types(files, {}, ["day"])
+    >>> partition_types(files, {}, TextRules()), partition_types(files, {}, TextRules(text=["day"]))
     ({'day': DataType(int32)}, {'day': DataType(string)})
     """
     types = {}
     for name in files[0].partition:
-        if name in declared:
-            types[name] = declared[name]
-            continue
-        words = {file.partition[name] for file in files} - {None}
-        if not words or name in text or not all(WHOLE_NUMBER.fullmatch(str(word)) for word in words):
-            types[name] = pa.string()
-        else:
-            types[name] = pa.int32() if all(-(1 << 31) <= int(str(word)) < 1 << 31 for word in words) else pa.int64()
+        kind, words = declared.get(name), [str(word) for word in {file.partition[name] for file in files} - {None}]
+        if kind is None:
+            is_word = not words or name in rules.text or name in rules.known
+            is_short = all(WHOLE_NUMBER.fullmatch(word) and -(1 << 31) <= int(word) < 1 << 31 for word in words)
+            is_whole = all(map(WHOLE_NUMBER.fullmatch, words))
+            kind = pa.string() if is_word or not is_whole else pa.int32() if is_short else pa.int64()
+        if is_text(kind) and name in rules.numbers and all(map(INTEGER.fullmatch, words)):
+            kind = pa.int64()
+        types[name] = kind
     return types

@@ -64,6 +64,8 @@ class Contents:
         Bytes of each column, uncompressed, in the row group of Parquet that has most of them.
     most_row_bytes : mapping of str to float
         Bytes of a row in each column, on average over the row group of Parquet, or block of text, that has most.
+    greatest : mapping of str to float
+        The number of each column of a text file that is farthest from 0, without its sign.
     """
 
     file: "SourceFile"
@@ -76,6 +78,7 @@ class Contents:
     as_they_stand: bool = False
     largest_group: Mapping[str, int] = field(default_factory=dict)
     most_row_bytes: Mapping[str, float] = field(default_factory=dict)
+    greatest: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def borders(self) -> list[int]:
@@ -337,20 +340,8 @@ class Csv(Format):
                 if any(pa.binary() in kinds for kinds in found.kinds):
                     raise pa.ArrowInvalid("invalid UTF8")
             scans.append(found)
-        kinds: dict[str, set[Any]] = {}
-        for found in scans:
-            for name, kinds_of_blocks in zip(found.names, found.kinds, strict=True):
-                kinds.setdefault(name, set()).update(kinds_of_blocks)
-        types = {}
-        for name, kinds_of_blocks in kinds.items():
-            having = [file for file, found in zip(files, scans, strict=True) if name in found.names]
-
-            def fits(kind: Any, name: str = name, having: "list[SourceFile]" = having) -> bool:
-                return all(text.fits(file, name, kind, rules) for file in having)
-
-            is_word = name in rules.text or name in rules.known
-            kind = pa.string() if is_word else text.join_types(kinds_of_blocks, fits)
-            types[name] = pa.float64() if name in rules.floats and kind in text.WHOLE_NUMBERS else kind
+        names = dict.fromkeys(chain.from_iterable(found.names for found in scans))
+        types = {name: shared_type(name, files, scans, rules) for name in names}
         return [
             Contents(
                 file,
@@ -358,6 +349,7 @@ class Csv(Format):
                 [found.n_rows],
                 rules=rules,
                 most_row_bytes=dict(zip(found.names, found.most, strict=True)),
+                greatest=dict(zip(found.names, found.greatest, strict=True)),
             )
             for file, found in zip(files, scans, strict=True)
         ]
@@ -390,6 +382,25 @@ class Csv(Format):
     ) -> Any:
         """Give a writer of tables, as a context."""
         return text.TextWriter(stream, schema, delimiter(suffix))
+
+
+def shared_type(name: str, files: "Sequence[SourceFile]", scans: Sequence[text.Scan], rules: TextRules) -> pa.DataType:
+    """Give the type in which a column of text files is read."""
+    if name in rules.text or name in rules.known:
+        return pa.string()
+    having = [
+        (file, found, found.names.index(name)) for file, found in zip(files, scans, strict=True) if name in found.names
+    ]
+
+    def fits(kind: Any) -> bool:
+        return all(text.fits(file, name, kind, rules) for file, _, _ in having)
+
+    kind = text.join_types(set().union(*(found.kinds[number] for _, found, number in having)), fits)
+    if name not in rules.numbers:
+        return kind
+    greatest = max(found.greatest[number] for _, found, number in having)
+    with explain_damage(having[0][0], f", column {name!r}"):
+        return text.type_for_encoder(kind, rules.numbers[name], greatest, fits)
 
 
 FORMATS: tuple[Format, ...] = (Parquet(), Arrow(), Csv())

@@ -60,6 +60,8 @@ WORK_OF_ROW = 100
 SUMS_OF_ROW = 2.5
 # Copies of a spilled row at the same time: just made, in its bucket, compressed; its bytes in addition to its values.
 SPILLED_COPIES, SPILLED = 5, 16
+# While sums are joined, this part of the limit stays free: buffers of files are read, and freed memory lies in pieces.
+UNFORESEEN = 1 / 12
 # A chunk of fewer rows is summed in several pieces if it has to be.
 FEWEST_SUMMED = 1 << 20
 # If rows are summed in pieces, a chunk takes the free memory divided by this number.
@@ -364,7 +366,8 @@ class Room:
         keys = self.keys(sums)
         if keys:
             self._sums_of_row = sum(key.sums_of_row for key in keys)
-        free = self.limit - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
+        most = (1 - UNFORESEEN) * self.limit
+        free = most - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
         return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
 
     def shorten(self, size: Size) -> Size:
@@ -419,7 +422,8 @@ class Room:
         ending = 2 * sums + largest
         making = sums * (1 + 1 / self.views if folds else 2) + tables + work
         encoding = sums * (1 / self.views if folds else 2) + tables + (0 if folds else work) + self.smallest
-        return int(self.held + words + max(joining, ending, making, encoding))
+        joined = (self.held + words + joining) / (1 - UNFORESEEN)
+        return int(max(joined, self.held + words + max(ending, making, encoding)))
 
     def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> CategoriesError:
         """Give the error that names a limit that is enough; the categories of the remaining rows are counted first.

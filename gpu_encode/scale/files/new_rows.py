@@ -1,12 +1,13 @@
 """New rows of files: encode them with a fitted encoder or a folder of tables, or compare them with training rows."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
@@ -21,17 +22,19 @@ from gpu_encode.scale import messages
 from gpu_encode.scale.files import memory
 from gpu_encode.scale.files.disk_tables import CategoryFiles, bytes_of_category, number_of_buckets, placing
 from gpu_encode.scale.files.encoding import plain_output
+from gpu_encode.scale.files.formats import is_text
 from gpu_encode.scale.files.look_up import Joined, distinct_rows
 from gpu_encode.scale.files.run import Options, Run, Summary, open_destination
-from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, with_columns
+from gpu_encode.scale.files.source import Chunk, Size, Source, open_source, refuse_words, with_columns
 from gpu_encode.scale.files.staging import describe_fitted, is_describable
-from gpu_encode.scale.files.text import WORDS_FOR_MISSING, TextRules
+from gpu_encode.scale.files.text import MOST_IN_FLOATS, WITH_FRACTIONS, WORDS_FOR_MISSING, TextRules
 from gpu_encode.seam import devices
 from gpu_encode.words.annotations import ArrowStream, FilePath, LazyFrame
 from gpu_encode.words.progress import Teller
 
 # Copies of the values of new rows that exist while distinct values are found, hashed and spilled.
 VALUES_AT_WORK = 3
+KINDS_OF_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
 
 
 def transform_dataset(
@@ -93,9 +96,9 @@ def transform_dataset(
     if isinstance(encoder, (str, PathLike)):
         if is_table(encoder):
             saved = SavedEncodings(Path(encoder))
-            return run_joining(open_source(source, saved.rules(rules)), destination, saved, options)
+            return run_joining(open_new(source, saved.rules(rules)), destination, saved, options)
         encoder = storage.load(encoder)
-    return run_transforming(open_source(source, fitted_rules(encoder, rules)), destination, encoder, options)
+    return run_transforming(open_new(source, fitted_rules(encoder, rules)), destination, encoder, options)
 
 
 @devices.explain_memory()
@@ -106,7 +109,6 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     features = [name for name in rows.schema.names if name in fitted]
     others = [name for name in rows.schema.names if name not in fitted]
     require_columns(encoder, rows.schema.names)
-    rows = rows.with_numbers(fitted_numbers(encoder))
     plain, model = plain_output(encoder), encoder._model
     selection = model.selection
     read = {model.feature_names[position] for position in (*selection.needed, *selection.dates)}
@@ -160,24 +162,13 @@ class SavedEncodings:
 
     def rules(self, rules: TextRules) -> TextRules:
         """Give the rules by which text files are read like the training rows."""
-        known: dict[str, set[str]] = {}
-        floats = []
-        for name, stored in {pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)}:
-            kind = self.no_lines.schema.field(stored).type
-            if pa.types.is_floating(kind):
-                floats.append(name)
-            elif pa.types.is_string(kind):
-                values = (parquet.read_table(path, columns=[stored])[stored] for path in self.files)
-                known.setdefault(name, set()).update(*map(words_among, values))
-        return replace(rules, known=known, floats=floats)
+        return known_rules(rules, self._columns())
 
-    @property
-    def numbers(self) -> set[str]:
-        """Columns that were numbers in training."""
-        schema = self.no_lines.schema
-        named = {pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)}
-        kinds = {name: schema.field(stored).type for name, stored in named}
-        return {name for name, kind in kinds.items() if pa.types.is_integer(kind) or pa.types.is_floating(kind)}
+    def _columns(self) -> Iterator[tuple[str, Any, Iterable[Any]]]:
+        """Give the name, type and values of each column."""
+        for name, stored in {pair for key in self.joined.keys for pair in zip(key.columns, key.stored, strict=True)}:
+            values = (parquet.read_table(path, columns=[stored])[stored] for path in self.files)
+            yield name, self.no_lines.schema.field(stored).type, values
 
     def describe(self) -> dict[str, Any]:
         """Describe the folder, so that a later run notices if it is another one."""
@@ -189,7 +180,6 @@ class SavedEncodings:
 def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: Options) -> Summary:
     """Encode new rows with a folder of encodings, as `transform_dataset` does."""
     output = open_destination(rows, destination, options)
-    rows = rows.with_numbers(saved.numbers)
     joined, names = saved.joined, rows.schema.names
     others = joined.beside_new(names)
     kind, no_rows = pa.from_numpy_dtype(joined.dtype), rows.schema.empty_table()
@@ -241,11 +231,16 @@ def require_columns(encoder: Any, names: Sequence[str]) -> None:
             raise messages.no_such_column("the encoder", model.feature_names[position], names)
 
 
-def fitted_rules(encoder: Any, rules: TextRules) -> TextRules:
-    """Give the rules by which text files are read like the training rows of an encoder.
+def open_new(source: Any, rules: TextRules) -> Source:
+    """Open new rows, and refuse words where the encoder knows numbers."""
+    rows = open_source(source, rules)
+    if rows.stream is None:
+        refuse_words(rows, rules.numbers)
+    return rows
 
-    In a text file, the texts 02138 and 2138 would be the same number.
-    """
+
+def fitted_rules(encoder: Any, rules: TextRules) -> TextRules:
+    """Give the rules by which text files are read like the training rows of an encoder."""
     check_encoder(encoder)
     check_is_fitted(encoder, "_model")
     model = encoder._model
@@ -254,32 +249,44 @@ def fitted_rules(encoder: Any, rules: TextRules) -> TextRules:
             "The encoder was fitted on an array without column names, and files have names: fit it on a table, or call "
             "its transform on arrays."
         )
-    known: dict[str, set[str]] = {}
-    floats = []
+    columns: list[tuple[str, Any, Any]] = []
     for key in model.keys:
         for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True):
-            name = model.feature_names[position]
+            values = vocabulary.values
             if vocabulary.kind == "text":
-                known.setdefault(name, set()).update(words_among(vocabulary.values.array))
-            elif vocabulary.values.dtype.startswith("float"):
-                floats.append(name)
-    return replace(rules, known=known, floats=floats)
+                columns.append((model.feature_names[position], pa.string(), [values.array]))
+            elif vocabulary.kind == "number":
+                kind = WITH_FRACTIONS if values.dtype == "decimal" else pa.from_numpy_dtype(np.dtype(values.dtype))
+                columns.append((model.feature_names[position], kind, [values.array]))
+    return known_rules(rules, columns)
+
+
+def known_rules(rules: TextRules, columns: Iterable[tuple[str, Any, Iterable[Any]]]) -> TextRules:
+    """Give the rules by which text files are read if an encoder knows columns of these types with these values.
+
+    In a text file, the texts 02138 and 2138 would be the same number.
+    """
+    known: dict[str, set[str]] = {}
+    numbers = {}
+    for name, kind, values in columns:
+        if is_text(kind):
+            known.setdefault(name, set()).update(*map(words_among, values))
+        elif any(is_kind(kind) for is_kind in KINDS_OF_NUMBERS):
+            # Floats hold all whole numbers of 32 bits, and no other number is one of these categories.
+            is_small = pa.types.is_integer(kind) and all(map(are_small, values))
+            numbers[name] = pa.int32() if is_small else kind
+    return replace(rules, known=known, numbers=numbers)
+
+
+def are_small(values: Any) -> bool:
+    """Tell whether floats hold all of these whole numbers, and no float stands for several of them."""
+    return not bool((np.abs(np.asarray(values, np.float64)) >= MOST_IN_FLOATS).any())
 
 
 def words_among(values: Any) -> set[str]:
     """Give the texts that would mean a missing value, if they were no categories."""
     words = pa.array(WORDS_FOR_MISSING, values.type)
     return {*values.filter(pc.is_in(values, value_set=words)).to_pylist()}
-
-
-def fitted_numbers(encoder: Any) -> set[str]:
-    """List the columns that were numbers in training."""
-    model, numbers = encoder._model, set()
-    for key in model.keys:
-        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True):
-            if vocabulary.kind == "number":
-                numbers.add(model.feature_names[position])
-    return numbers
 
 
 def drift_dataset(
@@ -329,9 +336,8 @@ def drift_dataset(
     check_encoder(encoder)
     model, limit = encoder._counted(), memory.limit_of(memory_limit)
     rules = TextRules(missing_text, missing_words, text, delimiter, quote, encoding)
-    rows = open_source(source, fitted_rules(encoder, rules))
+    rows = open_new(source, fitted_rules(encoder, rules))
     require_columns(encoder, rows.schema.names)
-    rows = rows.with_numbers(fitted_numbers(encoder))
     read = [name for name in rows.schema.names if name in (model.feature_names or ())]
     counts = RowCounts()
     with rows.naming_rows():

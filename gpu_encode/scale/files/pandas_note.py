@@ -5,45 +5,17 @@ field: so it stays with a column that passes through, and a column of encodings 
 """
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-NOTE = b"pandas"
-# Columns in which pandas keeps the levels of an index that have no name.
-UNNAMED_LEVEL = re.compile(r"__index_level_\d+__")
+from gpu_encode.tables.frames.columns import NOTE, index_of, read_note
+
 # Types of names of columns which any text has.
 NAMES_OF_TEXT = ("unicode", "string", "empty", "mixed")
 MASKED = {"i": "Int", "u": "UInt", "f": "Float"}
-
-
-def read_note(schema: pa.Schema) -> dict[str, Any]:
-    """Read pandas' note in a schema; give an empty dict if there is none, or if it is damaged."""
-    try:
-        note = json.loads((schema.metadata or {}).get(NOTE, b"{}"))
-        for level in note["index_columns"]:
-            if not isinstance(level, str):
-                range(level["start"], level["stop"], level["step"])
-        for entry in note["columns"]:
-            entry["field_name"] = entry.get("field_name") or entry["name"]
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return {}
-    return dict(note)
-
-
-def index_of(schema: pa.Schema) -> list[str]:
-    """List the columns that are the index of the frame that pandas wrote.
-
-    Examples
-    --------
-    >>> index_of(pa.schema({"city": pa.string(), "__index_level_0__": pa.int64()}))
-    ['__index_level_0__']
-    """
-    noted = read_note(schema).get("index_columns", ())
-    return [name for name in schema.names if name in noted or UNNAMED_LEVEL.fullmatch(name)]
 
 
 def ranges_of(schema: pa.Schema) -> dict[str, tuple[int, range]]:

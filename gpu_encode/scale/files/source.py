@@ -1,7 +1,6 @@
 """All rows of a source as one sequence: its files, the chunks in which rows are read, and the roles of columns."""
 
 import contextlib
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, repeat
@@ -22,14 +21,14 @@ from gpu_encode.scale import messages
 from gpu_encode.scale.files import files, stores
 from gpu_encode.scale.files.files import SourceFile, SourceFiles
 from gpu_encode.scale.files.formats import SUFFIXES, Contents, has_fixed_width, is_text, read_batches, value_type
-from gpu_encode.scale.files.pandas_note import index_of, ranges_of
+from gpu_encode.scale.files.pandas_note import ranges_of
 from gpu_encode.scale.files.spelling import Spelling, told
 from gpu_encode.scale.files.streams import Stream, open_stream
 from gpu_encode.scale.files.text import AS_IT_STANDS, WHERE_NEEDED, TextRules
 from gpu_encode.scale.parts import Part
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames.column_choice import is_choice
-from gpu_encode.tables.frames.columns import learn_types_of_pandas
+from gpu_encode.tables.frames.columns import index_of, learn_types_of_pandas
 from gpu_encode.words import notices
 from gpu_encode.words.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.words.errors.values import RowError
@@ -38,10 +37,9 @@ from gpu_encode.words.errors.values import RowError
 COPY = "\0cells of "
 # Rows of the sample of a file from which the memory of a row is estimated.
 SAMPLE_ROWS = 1 << 12
-# Text that is a whole number, whatever zeros it begins with.
-INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
-# Text that is a number.
+# Text that is a number; text that is a number or a boolean.
 NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+BOOLEAN = rf"{NUMBER}|(?i)^(true|false)$"
 
 
 @dataclass(frozen=True)
@@ -188,8 +186,8 @@ class Source:
         ]
         return replace(source, kept=kept)
 
-    def copying(self, passed: Sequence[str], read: Collection[str], keys: Collection[str], suffix: str) -> "Source":
-        """Copy cells of text files that pass through, and warn of different cells that are one category.
+    def copying(self, passed: Sequence[str], read: Collection[str], compared: Collection[str], suffix: str) -> "Source":
+        """Copy cells of text files that pass through, and warn of different cells that are one value.
 
         If the output has types, the cells of a column are copied as text, unless its type keeps every one of them.
 
@@ -199,8 +197,8 @@ class Source:
             Columns that are written as they are.
         read : collection of str
             Columns whose values are needed.
-        keys : collection of str
-            Columns that the encoder learns to encode.
+        compared : collection of str
+            Columns in which it matters whether two values are the same.
         suffix : str
             Suffix of the output.
         """
@@ -210,14 +208,12 @@ class Source:
         inside = [name for name in self.schema.names if name not in self.partition_names]
         passed = [name for name in inside if name in passed]
         typed = [name for name in inside if not is_text(self.schema.field(name).type)]
-        as_they_stand, metadata = False, None
-        found: dict[str, Spelling] = {}
-        if SUFFIXES[suffix] is self.files[0].format:
-            as_they_stand = rules.parsing(own).equals(TextRules().parsing(suffix))
-            metadata = AS_IT_STANDS if as_they_stand else WHERE_NEEDED
-            found = self._spellings([name for name in typed if name in keys], keys)
-        else:
-            found = self._spellings([name for name in typed if name in keys or name in passed], keys)
+        is_text_again = SUFFIXES[suffix] is self.files[0].format
+        as_they_stand = is_text_again and rules.parsing(own).equals(TextRules().parsing(suffix))
+        metadata = None if not is_text_again else AS_IT_STANDS if as_they_stand else WHERE_NEEDED
+        looked_at = {*compared, *(() if is_text_again else passed)}
+        found = self._spellings([name for name in typed if name in looked_at], compared)
+        if not is_text_again:
             passed = [name for name in passed if name not in found or not found[name].is_kept]
         if pairs := {name: spelling.pair for name, spelling in found.items() if spelling.pair is not None}:
             notices.warn(told(pairs), UserWarning)
@@ -247,14 +243,14 @@ class Source:
         schema = pa.schema([*own, *fields], metadata=self.schema.metadata)
         return replace(self, contents=contents, schema=schema, copied=copied, unread=unread)
 
-    def _spellings(self, names: Sequence[str], keys: Collection[str]) -> dict[str, Spelling]:
+    def _spellings(self, names: Sequence[str], compared: Collection[str]) -> dict[str, Spelling]:
         """Read how the cells of some columns are spelled."""
         found = {name: Spelling() for name in names}
         source = self._with_copies(names, False, None, ())
         for table in source._tables([*names, *source.copied.values()], 1 << 16, 0) if names else ():
             for name, spelling in found.items():
                 values, cells = (table[column].combine_chunks() for column in (name, source.copied[name]))
-                spelling.add(values, cells, pairs=name in keys)
+                spelling.add(values, cells, pairs=name in compared)
         return found
 
     def with_cells(self, output: Any, table: Any) -> Any:
@@ -264,15 +260,6 @@ class Source:
                 cells = table.schema.field(self.copied[name])
                 output = output.set_column(number, cells.with_name(name), table[cells.name])
         return output
-
-    def with_numbers(self, names: Collection[str]) -> "Source":
-        """Read names of folders, such as month=01, as whole numbers in these columns, where all of them are numbers."""
-        schema = self.schema
-        for name in self.partition_names:
-            words = {file.partition[name] for file in self.files} - {None}
-            if name in names and is_text(schema.field(name).type) and all(map(INTEGER.fullmatch, map(str, words))):
-                schema = schema.set(schema.get_field_index(name), pa.field(name, pa.int64()))
-        return replace(self, schema=schema)
 
     def load(self, most: int = 1 << 62) -> "Source":
         """Hold all rows in memory, so that no later pass reads files; hold none if they have more than `most` bytes."""
@@ -456,9 +443,12 @@ def open_source(source: Any, rules: TextRules = TextRules()) -> Source:  # noqa:
     if any(map(learn_types_of_pandas, map(attrgetter("schema"), contents))):
         contents = listing.files[0].format.read_contents(listing.files, rules)
     schema = files.unify_schemas(listing.files, [known.schema for known in contents])
-    types = files.partition_types(listing.files, listing.types, [*rules.text, *rules.known])
-    for name, kind in types.items():
+    for name, kind in files.partition_types(listing.files, listing.types, rules).items():
         schema = schema.append(pa.field(name, kind))
+    for name in rules.text:
+        if name not in schema.names:
+            hint = messages.did_you_mean(name, schema.names)
+            notices.warn(f"text (--text) names {name!r}, which is no column of the source.{hint}")
     if missing_text:
         schema = decode_text(schema)
     return Source(listing.files, contents, schema, states, listing.folder, tuple(missing_text))
@@ -534,15 +524,10 @@ def refuse_stray_text(source: Source, targets: Mapping[str, str]) -> None:
     for name, kind in targets.items():
         if kind == "multiclass" or not is_text(value_type(source.schema.field(name).type)):
             continue
-        enough = 1 if kind == "continuous" else source.n_rows / 100
-        first_row = count = 0
+        enough, count = 1 if kind == "continuous" else source.n_rows / 100, 0
         first: tuple[str, int] | None = None
-        for table in source._tables([name], SAMPLE_ROWS, 0):
-            column = table.column(name).cast(pa.string()).combine_chunks()
-            strays = column.filter(pc.invert(pc.match_substring_regex(column, NUMBER)))
-            if len(strays) and first is None:
-                first = strays[0].as_py(), first_row + pc.index(column, strays[0]).as_py()
-            count, first_row = count + len(strays), first_row + table.num_rows
+        for n_strays, cell, row in stray_cells(source, name, NUMBER):
+            count, first = count + n_strays, first or (cell, row)
             if count >= enough:
                 break
         if first is not None and (kind == "continuous" or count < enough):
@@ -550,6 +535,38 @@ def refuse_stray_text(source: Source, targets: Mapping[str, str]) -> None:
                 if kind == "continuous":
                     raise text_as_quantity(*first)
                 raise stray_text(f"The target {name!r}", first[0], count, first[1])
+
+
+def refuse_words(source: Source, numbers: Mapping[str, Any]) -> None:
+    """Refuse a column with words if it holds numbers, of the given types, to the encoder.
+
+    Raises
+    ------
+    RowError
+        It names the first word and its row.
+    """
+    for name, known in numbers.items():
+        if name in source.schema.names and is_text(value_type(source.schema.field(name).type)):
+            strays = stray_cells(source, name, BOOLEAN if pa.types.is_boolean(known) else NUMBER)
+            for _, cell, row in strays:
+                with source.naming_rows():
+                    raise RowError(
+                        f"column {name!r} was fitted on number values and now holds text values: {cell!r} in row ",
+                        row,
+                        f". If this is a missing value, pass missing_text=[{cell!r}] (--missing-text {cell}); "
+                        "otherwise correct it, or fit the encoder on text.",
+                    )
+
+
+def stray_cells(source: Source, name: str, pattern: str) -> Iterator[tuple[int, str, int]]:
+    """For each batch with texts that do not match a pattern: give how many, the first of them, and its row."""
+    first_row = 0
+    for table in source._tables([name], SAMPLE_ROWS, 0):
+        column = table.column(name).cast(pa.string()).combine_chunks()
+        strays = column.filter(pc.invert(pc.match_substring_regex(column, pattern)))
+        if len(strays):
+            yield len(strays), strays[0].as_py(), first_row + pc.index(column, strays[0]).as_py()
+        first_row += table.num_rows
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,10 @@ def spelled(values: Any) -> list[Any]:
 
 
 def told(pairs: dict[str, tuple[str, str]]) -> str:
-    """Say that cells of different spellings are one category."""
+    """Say that cells of different spellings are one value."""
     shown = ", ".join(f"{one!r} and {other!r} in column {name!r}" for name, (one, other) in pairs.items())
     return (
-        "Cells of different spellings are one category, since their columns were read as numbers, dates or booleans: "
-        f"{shown}. If they are different categories, give text={[*pairs]} (--text {','.join(pairs)})."
+        "Cells of different spellings are one value, since their columns were read as numbers, dates or booleans: "
+        f"{shown}. If they are different categories, classes or groups, give text={[*pairs]} "
+        f"(--text {','.join(pairs)})."
     )

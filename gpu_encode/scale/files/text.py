@@ -8,7 +8,7 @@ import codecs
 import contextlib
 import csv
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Self
@@ -20,6 +20,7 @@ import pyarrow.csv
 
 from cpu_fallback.settings import number_from_environment
 from cpu_fallback.types import Array
+from gpu_encode.scale import messages
 
 if TYPE_CHECKING:
     from gpu_encode.scale.files.files import SourceFile
@@ -35,6 +36,9 @@ WORDS_FOR_MISSING = (
 # Types of whole numbers that int64 cannot hold.
 LARGE_NUMBERS = (pa.uint64(), pa.decimal128(38, 0))
 WHOLE_NUMBERS = (pa.int64(), *LARGE_NUMBERS)
+# Floats hold all whole numbers below the first bound.  The type holds numbers below the second bound, and 18 digits of
+# fractions; Arrow reads larger numbers in it, too, but wrongly.
+MOST_IN_FLOATS, MOST_WITH_FRACTIONS, WITH_FRACTIONS = 2.0**53, 1e20, pa.decimal128(38, 18)
 # Types that are tried on a column, one after the other, until one fits all its cells.
 LADDER = (
     pa.null(), *WHOLE_NUMBERS, pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"),
@@ -67,8 +71,8 @@ class TextRules:
         None stands for what the suffix, or the first bytes of the file, tell.
     known : mapping of str to collection of str
         For each column that is text to a fitted encoder: the words that are categories, and so are not missing there.
-    floats : collection of str
-        Columns in which a fitted encoder knows numbers as floats only.
+    numbers : mapping of str to pyarrow.DataType
+        The type of each column that holds numbers to a fitted encoder.
     """
 
     missing_text: Sequence[str] = ()
@@ -78,7 +82,7 @@ class TextRules:
     quote: str | None = None
     encoding: str | None = None
     known: Mapping[str, Collection[str]] = field(default_factory=dict)
-    floats: Collection[str] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse signs and encodings that no text file has."""
@@ -311,22 +315,19 @@ class Block:
         reading = pyarrow.csv.ReadOptions(
             block_size=len(text) + 1, column_names=self.names, skip_rows_after_names=int(self.is_first)
         )
-        try:
+        before = 0 if self.is_first else n_before + 1
+        while True:
             try:
-                table = pyarrow.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
+                return pyarrow.csv.read_csv(pa.BufferReader(text), reading, parsing, converting).combine_chunks()
             except pa.ArrowInvalid as error:
-                if "Expected" not in str(error):
-                    raise
-                # Only without threads does Arrow know the number of the row.
-                reading.use_threads = False
-                table = pyarrow.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
-        except pa.ArrowInvalid as error:
-            before = 0 if self.is_first else n_before + 1
-            counted = re.sub(
-                r"Row #(\d+)", lambda found: f"the header being row 1, row {int(found[1]) + before}", str(error)
-            )
-            raise pa.ArrowInvalid(counted + (fitting_delimiter(self) if self.is_first else "")) from None
-        return table.combine_chunks()
+                if "Expected" in str(error) and reading.use_threads:
+                    # Only without threads does Arrow know the number of the row.
+                    reading.use_threads = False
+                    continue
+                counted = re.sub(
+                    r"Row #(\d+)", lambda found: f"the header being row 1, row {int(found[1]) + before}", str(error)
+                )
+                raise pa.ArrowInvalid(counted + (fitting_delimiter(self) if self.is_first else "")) from None
 
 
 def blocks(file: "SourceFile", rules: TextRules) -> Iterator[Block]:
@@ -410,11 +411,24 @@ def read_columns(
 
 @dataclass(frozen=True)
 class Scan:
-    """What the blocks of one file hold: the names of its columns, their types, most bytes of a row, and all rows."""
+    """What the blocks of one file hold.
+
+    Parameters
+    ----------
+    names : list of str
+    kinds : list of set of pyarrow.DataType
+        The types of each column in the blocks.
+    most : list of float
+        Most bytes of a row in each column.
+    greatest : list of float
+        The number of each column that is farthest from 0, without its sign.
+    n_rows : int
+    """
 
     names: list[str]
     kinds: list[set[Any]]
     most: list[float]
+    greatest: list[float]
     n_rows: int
 
 
@@ -423,17 +437,20 @@ def scan(file: "SourceFile", rules: TextRules) -> Scan:
     names: list[str] = []
     kinds: list[set[Any]] = []
     words = replace(rules, text=(), known={}).words_of("")
-    most, n_rows = [0.0], 0
+    most, greatest, n_rows = [0.0], [0.0], 0
     for block in blocks(file, rules):
         if not names:
-            names, kinds, most = block.names, [set() for _ in block.names], [0.0] * len(block.names)
+            names, kinds = block.names, [set() for _ in block.names]
+            most, greatest = [0.0] * len(names), [0.0] * len(names)
             check_delimiter(block, rules)
         table = block.read(conversion(words, {}), n_rows)
         n_rows += table.num_rows
         for number, column in enumerate(table.columns):
             kinds[number].add(kind_in(block, number, column, words))
             most[number] = max(most[number], column.nbytes / max(table.num_rows, 1))
-    return Scan(names, kinds, most, n_rows)
+            if column.type in (pa.int64(), pa.float64()) and column.null_count < len(column):
+                greatest[number] = max(greatest[number], *map(abs, pc.min_max(column).as_py().values()))
+    return Scan(names, kinds, most, greatest, n_rows)
 
 
 def kind_in(block: Block, number: int, column: Any, words: Sequence[str]) -> Any:
@@ -483,6 +500,31 @@ def join_types(kinds: set[Any], fits: Callable[[Any], bool]) -> Any:
         if kind in (pa.string(), pa.binary()) or are_floats or fits(kind):
             break
     return kind
+
+
+def type_for_encoder(kind: Any, known: Any, greatest: float, fits: Callable[[Any], bool]) -> Any:
+    """Give the type in which a column of new numbers is read, from the type that fits it and the encoder's type.
+
+    Parameters
+    ----------
+    kind, known : pyarrow.DataType
+    greatest : float
+        The number that is farthest from 0, without its sign.
+    fits : callable
+        Tells whether all values can be read in a type.
+    """
+    if kind in WHOLE_NUMBERS and pa.types.is_floating(known):
+        return pa.float64()
+    are_exact = pa.types.is_decimal(known) or (known in (pa.int64(), pa.uint64()) and greatest >= MOST_IN_FLOATS)
+    if kind != pa.float64() or not are_exact:
+        return kind
+    if greatest < MOST_WITH_FRACTIONS and fits(WITH_FRACTIONS):
+        return WITH_FRACTIONS
+    raise pa.ArrowInvalid(
+        f"the encoder knows numbers of the type {known} in this column, and some of its cells, with fractions, are "
+        "numbers that only floats hold, such as 1e30 or 1e-30: floats could make other categories of them. "
+        "Write such cells with fewer digits, or as missing values"
+    )
 
 
 def fits(file: "SourceFile", name: str, kind: Any, rules: TextRules) -> bool:
@@ -551,7 +593,7 @@ class TextWriter:
 
     def __init__(self, stream: Any, schema: Any, delimiter: str) -> None:
         self._stream, self._schema, self._delimiter = stream, schema, delimiter
-        self._write([pa.array([name]) for name in schema.names], [None] * len(schema))
+        self._write([pa.array([name]) for name in schema.names], [field.remove_metadata() for field in schema])
 
     def __enter__(self) -> Self:
         return self
@@ -562,22 +604,27 @@ class TextWriter:
     def write_table(self, table: Any) -> None:
         """Write the next rows."""
         for batch in table.to_batches(max_chunksize=1 << 14):
-            self._write(batch.columns, [column.metadata for column in self._schema])
+            self._write(batch.columns, self._schema)
 
-    def _write(self, columns: Sequence[Any], styles: Sequence[Any]) -> None:
-        cells = [self._cells(column, style) for column, style in zip(columns, styles, strict=True)]
+    def _write(self, columns: Sequence[Any], fields: Iterable[Any]) -> None:
+        cells = [self._cells(*pair) for pair in zip(columns, fields, strict=True)]
         rows = pc.binary_join_element_wise(*cells, self._delimiter) if len(cells) > 1 else cells[0]
         lines = pc.binary_join_element_wise(rows, "", "\n")
         offsets = np.frombuffer(lines.buffers()[1], np.int32)[[lines.offset, lines.offset + len(lines)]]
         self._stream.write(lines.buffers()[2].slice(int(offsets[0]), int(offsets[1] - offsets[0])))
 
-    def _cells(self, column: Any, style: Any) -> Any:
+    def _cells(self, column: Any, field: Any) -> Any:
         """Give the texts that are written for the values of a column."""
-        kind = column.type
+        kind, style = column.type, field.metadata
         if pa.types.is_dictionary(kind):
             column, kind = column.cast(kind.value_type), kind.value_type
         is_text = not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind))
-        cells = column.cast(pa.string())
+        try:
+            cells = column.cast(pa.string())
+        except pa.ArrowInvalid as error:
+            raise _no_text(field.name, kind, error) from None
+        if pa.types.is_timestamp(kind) and pc.any(wrong := pc.starts_with(cells, "<")).as_py():
+            raise _no_text(field.name, kind, cells.filter(wrong)[0])
         if is_text and style != AS_IT_STANDS:
             quoted = pc.binary_join_element_wise('"', pc.replace_substring(cells, '"', '""'), '"', "")
             if style == WHERE_NEEDED:
@@ -586,3 +633,8 @@ class TextWriter:
                 quoted = pc.if_else(pc.match_substring_regex(cells, needed), quoted, cells)
             cells = quoted
         return pc.fill_null(cells, "")
+
+
+def _no_text(column: str, kind: Any, reason: object) -> ValueError:
+    """Give the error for values that have no text, such as bytes that are not UTF-8."""
+    return messages.type_unknown_to(column, f"{kind} ({reason})", "CSV", "write Parquet or Arrow, or leave it out")

@@ -2,6 +2,8 @@
 
 import contextlib
 import datetime
+import json
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -21,6 +23,8 @@ from gpu_encode.tables.categories.values import NOT_A_TIME
 _POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
 # The Arrow types of pandas intervals and periods.
 OF_PANDAS = ("pandas.interval", "pandas.period")
+# The key of pandas' note in the metadata of a schema, and columns of the levels of an index that have no name.
+NOTE, UNNAMED_LEVEL = b"pandas", re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +196,32 @@ def learn_types_of_pandas(schema: Any) -> bool:
     with contextlib.suppress(ImportError):
         import_module("pandas.core.arrays.arrow.extension_types")
     return True
+
+
+def read_note(schema: pa.Schema) -> dict[str, Any]:
+    """Read pandas' note in a schema; give an empty dict if there is none, or if it is damaged."""
+    try:
+        note = json.loads((schema.metadata or {}).get(NOTE, b"{}"))
+        for level in note["index_columns"]:
+            if not isinstance(level, str):
+                range(level["start"], level["stop"], level["step"])
+        for entry in note["columns"]:
+            entry["field_name"] = entry.get("field_name") or entry["name"]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    return dict(note)
+
+
+def index_of(schema: pa.Schema) -> list[str]:
+    """List the columns that are the index of the frame that pandas wrote.
+
+    Examples
+    --------
+    >>> index_of(pa.schema({"city": pa.string(), "__index_level_0__": pa.int64()}))
+    ['__index_level_0__']
+    """
+    noted = read_note(schema).get("index_columns", ())
+    return [name for name in schema.names if name in noted or UNNAMED_LEVEL.fullmatch(name)]
 
 
 def is_categorical(column: Column) -> bool:

@@ -115,7 +115,7 @@ def test_a_row_larger_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_text_on_request_keeps_its_zeros(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv.gz"
     path.write_bytes(gzip.compress(b"zip\trow\n02138\t1\n"))
-    [chunk] = open_source(path, TextRules(text=["zip", "elsewhere"])).chunks(["zip", "row"], Size(4))
+    [chunk] = open_source(path, TextRules(text=["zip"])).chunks(["zip", "row"], Size(4))
     assert chunk.table.to_pylist() == [{"zip": "02138", "row": 1}]
 
 

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -314,3 +315,23 @@ def test_what_is_a_folder(tmp_path: Path, rows: Path, name: str, is_folder: bool
     assert isinstance(output, Destination)
     assert output.is_folder is is_folder
     assert output.suffix == (".parquet" if is_folder else ".csv")
+
+
+def test_only_values_that_repeat_have_a_dictionary(tmp_path: Path) -> None:
+    rows = np.arange(1 << 18)
+    table = pa.table(
+        {
+            "id": rows,
+            "price": pa.array(rows / 7, mask=rows % 5 == 0),
+            "shop": rows % 1000,
+            "city": pa.array(rows % 9).cast(pa.string()),
+            "days": pa.array([[row % 3] for row in rows.tolist()]),
+        }
+    )
+    with RowWriter(tmp_path / "rows.parquet", table.schema) as writer:
+        writer.write(table)
+    assert pa.parquet.read_table(tmp_path / "rows.parquet").equals(table)
+    group = pa.parquet.ParquetFile(tmp_path / "rows.parquet").metadata.row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    having = {column.path_in_schema for column in columns if column.has_dictionary_page}
+    assert having == {"shop", "city", "days.list.element"}

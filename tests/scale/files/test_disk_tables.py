@@ -153,7 +153,7 @@ def test_one_category_of_most_rows_and_numbers_of_all_kinds(tmp_path: Path) -> N
 def test_the_disk_is_taken_where_memory_has_no_room(
     tmp_path: Path, rows: Path, orders: pa.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Room, "check", lambda *_: False)
+    monkeypatch.setattr(Room, "needed", lambda *_: 1 << 63)
     encoder = TargetEncoder(columns=COLUMNS, cv=KFold(3))
     with pytest.warns(UserWarning, match=r"the encoder is not fitted. To encode new rows later, give a path as model="):
         encode_dataset(rows, tmp_path / "codes.parquet", encoder, target="sold", weight="weight")

@@ -161,6 +161,21 @@ def test_the_index_is_no_feature_and_comes_back(tmp_path: Path, index: str, way:
         assert_read_back(source, tmp_path / "new.parquet")
 
 
+@pytest.mark.parametrize("columns", [None, "categorical", ["key"]])
+@pytest.mark.parametrize("index", INDEXES)
+def test_the_index_of_a_table_in_memory_is_no_feature(index: str, columns: Any) -> None:
+    frame = make_frame(index, ["int", "str"])
+    table, X = pa.Table.from_pandas(frame), frame.drop(columns="target")
+    encoder = TargetEncoder(columns=columns, cv=KFold(2), smooth=1.0)
+    expected = encoder.fit_transform(X, frame["target"])
+    later, names = encoder.transform(X), [*expected.columns]
+    for rows in (table.drop_columns(["target"]), table.drop_columns(["target"]).combine_chunks().to_batches()[0]):
+        found = encoder.fit_transform(rows, table["target"])
+        assert found.select(names).to_pydict() == pa.Table.from_pandas(expected, preserve_index=False).to_pydict()
+        for new in (rows, pa.Table.from_pandas(X, preserve_index=False)):
+            assert encoder.transform(new).select(names).to_pydict() == pa.table(later).select(names).to_pydict()
+
+
 @pytest.mark.filterwarnings("ignore:1 rows see no rows")
 def test_an_index_that_a_parameter_names_is_a_feature(tmp_path: Path) -> None:
     frame = make_frame("named", ["int"])

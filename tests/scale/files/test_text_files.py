@@ -1,10 +1,15 @@
 """Text files: cells that pass through stay as they are; the same cells are missing, numbers and text as in pandas."""
 
 import gzip
+import math
+import warnings
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fsspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
@@ -13,7 +18,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode import CountEncoder, TargetEncoder, encode_dataset
+from gpu_encode import (
+    CountEncoder,
+    GroupKFold,
+    KFold,
+    Ordered,
+    TargetEncoder,
+    drift_dataset,
+    encode_dataset,
+    transform_dataset,
+)
 from gpu_encode.scale.files import text as text_files
 from gpu_encode.scale.files.source import open_source
 from gpu_encode.scale.files.staging import describe_run
@@ -77,6 +91,32 @@ def test_cells_that_pass_through_are_copied(tmp_path_factory: Any, suffix: str, 
             table = read_rows(tmp_path / f"out{other}")
             for number, name in enumerate(names[1:], 1):
                 check_kept(table[name], [row[number] for row in rows[1:]])
+
+
+@pytest.mark.parametrize("where", ["folder", "store"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv.gz"])
+@examples(4)
+@given(data=st.data())
+def test_cells_in_folders_and_stores_are_copied(tmp_path_factory: Any, where: str, suffix: str, data: Any) -> None:
+    folder, delimiter = tmp_path_factory.mktemp("rows"), "\t" if suffix.startswith(".tsv") else ","
+    (folder / "in").mkdir()
+    rows = [[key, data.draw(CELLS), data.draw(st.sampled_from(TYPED))] for key in "aabab"]
+    texts = [
+        as_text([["key", "c", "y"], *some], delimiter, data.draw(st.randoms(use_true_random=False)))
+        for some in (rows[:2], rows[2:])
+    ]
+    for number, text in enumerate(texts):
+        pack(folder / "in" / f"{number}{suffix}", text)
+    base = str(folder)
+    if where == "store":
+        fsspec.filesystem("memory").put(str(folder / "in"), base + "/in", recursive=True)
+        base = "memory:/" + base
+    encode(f"{base}/in", f"{base}/out/", CountEncoder(columns=["key"]), None)
+    if where == "store":
+        fsspec.filesystem("memory").get(f"{folder}/out", str(folder / "out"), recursive=True)
+    for number, text in enumerate(texts):
+        found, expected = cells_of(unpack(folder / "out" / f"{number}{suffix}"), delimiter), cells_of(text, delimiter)
+        assert [row[1:] for row in found[1:]] == [row[1:] for row in expected[1:]]
 
 
 def cells_of(text: bytes, delimiter: str) -> list[list[str]]:
@@ -147,6 +187,84 @@ def test_a_file_is_encoded_as_what_pandas_reads(tmp_path_factory: Any, data: Any
     assert_same_table(read_rows(path.with_suffix(".parquet")).select(kinds), pa.Table.from_pandas(expected))
 
 
+CATEGORIES = {
+    "int64": st.sampled_from(
+        [0, 1, -7, 1000, *(sign * 2**53 + step for sign in (1, -1) for step in range(4)), 2**63 - 1]
+    ),
+    "uint64": st.sampled_from([0, 1000, *(2**63 + step for step in range(4)), 2**64 - 1]),
+    "decimal": st.sampled_from([Decimal("0.10"), Decimal("1000.00"), Decimal("9007199254740993.01"), Decimal("-2.50")]),
+    "double": st.sampled_from([0.1, 1000.0, 2.0**53, 2.0**53 + 2, 1e18, -2.5]),
+}
+
+
+@pytest.mark.parametrize("kind", CATEGORIES)
+@examples(8)
+@given(data=st.data())
+def test_new_numbers_are_the_categories_that_they_equal(tmp_path_factory: Any, kind: str, data: Any) -> None:
+    """A cell with a fraction or an exponent does not change what the others are."""
+    values = data.draw(st.lists(CATEGORIES[kind], min_size=2, max_size=5, unique=True))
+    near = [
+        cell for value in values for cell in (f"{value}", f"{value}{'.0' * isinstance(value, int)}", f"{value:.0f}")
+    ]
+    cells = [*data.draw(st.lists(st.sampled_from([*near, "1e3", "10e2", "0.1", ""]), max_size=8)), *near]
+    cells.insert(data.draw(st.integers(0, len(cells))), data.draw(st.sampled_from(["1.5", "7", "-2.5e0", "9" * 17])))
+    folder = tmp_path_factory.mktemp("rows")
+    column = pa.array(values, pa.decimal128(20, 2) if kind == "decimal" else kind)
+    pyarrow.parquet.write_table(pa.table({"k": column, "y": range(1, len(values) + 1)}), folder / "in.parquet")
+    (folder / "new.csv").write_text("k,other\n" + "".join(cell + ",x\n" for cell in cells))
+    exact = float if kind == "double" else Fraction
+    encodings = dict(zip(map(exact, values), map(float, range(1, len(values) + 1)), strict=True))
+    expected = [encodings.get(exact(cell)) if cell else None for cell in cells]
+    tables, model = data.draw(st.sampled_from(["memory", "disk"])), folder / "model"
+    encoder = TargetEncoder(
+        columns=["k"], cv=2, smooth=0.0, target_type="continuous", handle_unknown="nan", handle_missing="nan"
+    )
+    encode(folder / "in.parquet", folder / "out.parquet", encoder, "y", tables=tables, model=model)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_files, "FIRST_BLOCK", data.draw(st.sampled_from([16, 1 << 20])))
+        transform_dataset(folder / "new.csv", folder / "new.parquet", model)
+    found = read_rows(folder / "new.parquet")["k"].to_pylist()
+    assert [None if math.isnan(number) else number for number in found] == expected
+
+
+@pytest.mark.parametrize("tables", ["memory", "disk"])
+def test_numbers_that_no_category_can_be_are_unknown(tmp_path: Path, tables: Any) -> None:
+    pyarrow.parquet.write_table(pa.table({"k": [1, 2, None, 2], "y": [0, 1, 0, 1]}), tmp_path / "in.parquet")
+    encoder = TargetEncoder(columns=["k"], cv=2, smooth=0.0, handle_unknown=-1.0)
+    encode(tmp_path / "in.parquet", tmp_path / "out.csv", encoder, "y", tables=tables, model=tmp_path / "model")
+    (tmp_path / "new.csv").write_text("k,z\n1,\n1e300,\n12345678901234567890123,\n1.5,\n2.0,\n")
+    transform_dataset(tmp_path / "new.csv", tmp_path / "new.parquet", tmp_path / "model")
+    assert read_rows(tmp_path / "new.parquet")["k"].to_pylist() == [0.0, -1.0, -1.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("fitted", "cells", "message"),
+    [
+        (
+            [2**53, 2**53 + 1],
+            ["9007199254740993", "1e-30"],
+            "the encoder knows numbers of the type int64 in this column",
+        ),
+        ([Decimal("1.10")], ["1e30", "1.5"], r"column 'k': the encoder knows numbers of the type decimal128"),
+        ([1, 2], ["1", "2", "none"], r"was fitted on number .* text values: 'none' in row 2 .*missing_text=\['none'\]"),
+        (
+            [1.5, 2],
+            ["1", "5%"],
+            r"was fitted on number values and now holds text values: '5%' in row 1 \(row 1 of .*csv\)",
+        ),
+        ([True, False], ["TRUE", "false", "0", "no"], r"text values: 'no' in row 3 .* or fit the encoder on text"),
+        ([2, 3], ["0x1F", "2"], r"text values: '0x1F' in row 0"),
+    ],
+)
+def test_new_numbers_that_cannot_be_compared(tmp_path: Path, fitted: Any, cells: Any, message: str) -> None:
+    encoder = CountEncoder(columns=["k"]).fit(pa.table({"k": fitted}))
+    (tmp_path / "new.csv").write_text("k,other\n" + "".join(cell + ",x\n" for cell in cells))
+    with pytest.raises(ValueError, match=message):
+        transform_dataset(tmp_path / "new.csv", tmp_path / "out.csv", encoder)
+    with pytest.raises(ValueError, match=message):
+        drift_dataset(tmp_path / "new.csv", encoder)
+
+
 LINES = [["city", "code", "price", "y"], ["Bonn", "01234", "3.1", "1"], ["Köln", "1234", "3.10", "0"]]
 LINES += [["Bonn", "01234", "2", "1"], ["Köln", "7", "2", "0"]]
 
@@ -213,6 +331,68 @@ def test_cells_of_two_spellings_are_told_once(tmp_path: Path) -> None:
     assert "'01234' and '1234' in column 'code', '3.1' and '3.10' in column 'price'" in message
     assert "text=['code', 'price'] (--text code,price)" in message
     encode_dataset(source, tmp_path / "text.csv", encoder, text=["code", "price"])
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "told"),
+    [
+        ("code", {}, ["code"]),
+        ("code", {"target_type": "continuous"}, []),
+        ("price", {}, []),
+        ("price", {"target_type": "multiclass"}, ["price"]),
+        ("y", {}, []),
+        ("y", {"cv": GroupKFold(2, groups="code")}, ["code"]),
+        ("y", {"cv": KFold(2, by=["price", "code"])}, ["code", "price"]),
+        ("y", {"cv": "code"}, ["code"]),
+        ("y", {"cv": Ordered(time="code")}, []),
+        ("y", {"cv": GroupKFold(2), "groups": "code"}, ["code"]),
+    ],
+    ids=str,
+)
+def test_classes_and_groups_of_two_spellings_are_told(tmp_path: Path, target: str, options: Any, told: Any) -> None:
+    """Quantities and times may be spelled in several ways."""
+    source, given = write_lines(tmp_path / "a.csv"), {"cv": 2} | options
+    groups = given.pop("groups", None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        encoder = TargetEncoder(columns=["city"], **given)
+        encode_dataset(source, tmp_path / "out.csv", encoder, target=target, groups=groups)
+    messages = [str(one.message) for one in caught if "different spellings" in str(one.message)]
+    assert len(messages) == bool(told)
+    assert all(f"text={told}" in message for message in messages)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_name_of_a_text_column_that_is_not_there_is_told(tmp_path: Path, kind: str) -> None:
+    source, encoder = tmp_path / f"a.{kind}", CountEncoder(columns=["city"])
+    encode(write_lines(tmp_path / "a.csv"), source if kind == "parquet" else tmp_path / "b.csv", encoder, None)
+    with pytest.warns(UserWarning, match=r"text \(--text\) names 'cod', which is no column .* Did you mean 'code'\?"):
+        encode_dataset(source, tmp_path / "out.csv", encoder, text=["city", "cod"])
+
+
+BYTES = [b"\xff\xfe", b"ab", None]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv.gz"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(BYTES),
+        pa.array(BYTES, pa.binary(2)),
+        pa.array(BYTES, pa.large_binary()),
+        pa.array(BYTES).dictionary_encode(),
+        pa.array([2**62, 0, None], pa.timestamp("s")),
+        pa.array([1, 0, None], pa.timestamp("s", "Mars/Olympus")),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_values_that_have_no_text_are_named(tmp_path: Path, suffix: str, column: Any) -> None:
+    pyarrow.feather.write_feather(pa.table({"city": ["a", "b", "a"], "photo": column}), tmp_path / "in.feather")
+    with pytest.raises(
+        ValueError, match=r"column 'photo' holds .*, which CSV cannot: write Parquet or Arrow, or leave"
+    ):
+        encode_dataset(tmp_path / "in.feather", tmp_path / f"out{suffix}", CountEncoder(columns=["city"]))
+    assert [path.name for path in tmp_path.iterdir()] == ["in.feather"]
 
 
 @pytest.mark.parametrize("block", [8, 1 << 20])
