@@ -5,9 +5,11 @@
     curl localhost:8000/encode --json '[{"shop": "a", "size": 2}]'
     curl -X POST localhost:8000/reload
     curl localhost:8000/health
+    curl localhost:8000/metrics
 
 Whoever may write the model file, or the file beside it, decides the answers; allow /reload only to the same people.
-MOST_ROWS and MOST_BYTES limit a request.
+MOST_ROWS and MOST_BYTES limit a request.  Each worker has metrics of its own, which begin at zero with a new model: let
+Prometheus ask each worker, or start one worker in each container.
 """
 
 import logging
@@ -18,6 +20,7 @@ from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI, HTTPException
+from fastapi.responses import PlainTextResponse
 
 from gpu_encode import load
 
@@ -64,7 +67,8 @@ def time_of_reload() -> int:
 def read_model() -> None:
     """Read the model file; after an error the old model stays."""
     app.state.read_at = time_of_reload()
-    app.state.encode = load(MODEL).row_encoder()
+    # A row has the columns that are encoded; those that passed through at fit are not asked for.
+    app.state.encode = load(MODEL).row_encoder(passed=False, counts=True)
 
 
 read_model()
@@ -122,3 +126,23 @@ def reload() -> list[str]:
 async def health() -> dict[str, Any]:
     """Say that the worker answers, and what its model gives."""
     return {"status": "ok", "names": app.state.encode.names}
+
+
+# The measures, in the text format of Prometheus.
+METRICS = {
+    "rows": "Rows that were encoded.",
+    "unknown": "Rows whose value the model has not seen.",
+    "missing": "Rows without a value.",
+}
+
+
+@app.get("/metrics")
+def metrics() -> PlainTextResponse:
+    """Tell how many rows this worker has encoded with its model, and how many values were unknown or missing."""
+    counts, lines = app.state.encode.counts, []
+    for name, told in METRICS.items():
+        lines += [f"# HELP gpu_encode_{name}_total {told}", f"# TYPE gpu_encode_{name}_total counter"]
+        for row in counts:
+            key = row["key"].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            lines.append(f'gpu_encode_{name}_total{{key="{key}"}} {row[name]}')
+    return PlainTextResponse("\n".join([*lines, ""]), media_type="text/plain; version=0.0.4")

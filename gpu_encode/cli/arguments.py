@@ -205,12 +205,12 @@ EXPORT: dict[str, list[Option]] = {
         ("--types", "A=float64,B=str", "types of inputs that differ from those at fit", LIST),
         ("--matrix", None, "one input of all columns, instead of one for each"),
         ("--missing-text", "TEXT", "the text that means a missing value; by default there is none"),
-        ("--drop-passed", None, "leave columns that pass through out"),
     ],
+    "onnx or sql": [("--drop-passed", None, "leave out the columns that pass through: rows need not have them")],
     "sql": [
         ("--dialect", DIALECTS, "whose SQL (duckdb)"),
         ("--table", "TABLE", "the table that is encoded, as the dialect writes it: sales.orders"),
-        ("--keep", "A,B", "columns that come first in the result: an id, since SQL promises no order of rows", LIST),
+        ("--keep", "A,B", "columns that come first in the result, such as an id: SQL promises no order of rows", LIST),
         ("--category-tables", "NAME", ("create tables of categories, whose names begin with NAME, before the query; "
           "otherwise the query holds all categories")),
     ],
@@ -221,9 +221,11 @@ DRIFT: dict[str, list[Option]] = {
         FILES[0],
         MEMORY[0],
         JSON,
+        ("--fail-if", "CONDITION", ("exit with status 1 if a column meets it: 'unknown>0.05', 'missing>1%%', "
+         "'shop+city:psi>2*psi_by_chance'; may be given several times"), {"action": "append", "default": []}),
     ],
     "how text files are read": TEXT_FILES,
-}
+}  # fmt: skip
 DEMO: dict[str, list[Option]] = {
     "": [("--rows", "N", "rows to make (20000)", {"type": natural_number, "default": 20_000})]
 }

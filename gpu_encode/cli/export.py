@@ -55,7 +55,7 @@ def refuse_options_of_others(options: argparse.Namespace) -> None:
     for title, group in EXPORT.items():
         for option, *_ in group:
             given = getattr(options, option.removeprefix("--").replace("-", "_"))
-            if title not in ("", options.to) and given not in (None, []):
+            if title and options.to not in title.split(" or ") and given not in (None, []):
                 refuse(f"{option} is for --to {title}, not {options.to}")
 
 
@@ -99,7 +99,8 @@ def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes
     shared = {"dialect": options.dialect or "duckdb", **leaving}
     named = options.category_tables
     created = [] if named is None else to_sql_tables(encoder, named, **shared)
-    query = to_sql(encoder, options.table, keep=split_names(options.keep), category_tables=named, **shared)
+    given = {"keep": split_names(options.keep), "passed": not options.drop_passed, "category_tables": named}
+    query = to_sql(encoder, options.table, **given, **shared)
     return "".join(f"{statement};\n" for statement in [*created, query]).encode()
 
 

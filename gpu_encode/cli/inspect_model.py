@@ -66,6 +66,7 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
         "classes": plain(getattr(encoder, "classes_", None)),
         "target_mean": plain(getattr(encoder, "target_mean_", None)),
         "parameters": plain(parameters_of(encoder)),
+        "origin": encoder.origin_,
         "columns": [
             {
                 "name": key_name(keys[number]),
@@ -202,9 +203,8 @@ def shorten(value: Any) -> str:
     return text_of(value)
 
 
-def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
-    """Print the report as text, with the parameters as they are written in Python."""
-    console = Console(highlight=False)
+def facts_of(report: dict[str, Any], parameters: dict[str, str]) -> Table:
+    """Give the facts of an encoder, its parameters and its origin as a table."""
     facts = Table(show_header=False)
     for name in ("encoder", "target_type", "classes", "target_mean"):
         if report[name] is not None:
@@ -212,7 +212,19 @@ def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
     facts.add_section()
     for name, value in parameters.items():
         facts.add_row(name, escape(printable(value)))
-    console.print(facts)
+    facts.add_section()
+    named = {"library": "fitted by version", "day": "fitted on (UTC)", "learned": "what was learned"}
+    for name, fact in report["origin"].items():
+        # A model of an earlier release does not tell its version and day.
+        shown = "not recorded" if fact is None else f"{fact:,.15g}" if name == "rows" else fact
+        facts.add_row(named.get(name, name), shown)
+    return facts
+
+
+def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
+    """Print the report as text, with the parameters as they are written in Python."""
+    console = Console(highlight=False)
+    console.print(facts_of(report, parameters))
     for one in report["columns"]:
         if one["categories"] is None:
             console.print(f"\n{escape(printable(one['name']))}: its values are hashed, and no categories are kept")

@@ -1,5 +1,7 @@
 """The methods of every encoder: fit, transform, partial_fit, merge and save; an engine may take over a call."""
 
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -15,6 +17,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
+import gpu_encode
 from cpu_fallback.types import Array
 from gpu_encode import schemes
 from gpu_encode.encoders.keys_in_turn import encode_in_turn, read_once
@@ -94,6 +97,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     device: str
     _model: Model
+    # Pickles of earlier releases have none.
+    _origin: dict[str, Any] | None = None
     # The name in messages, if an estimator of another name made this encoder.
     _called: str | None = None
 
@@ -486,6 +491,21 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         encoded = self._encoded_names(self._model, names)
         return np.array([*encoded, *(names[i] for i in selection.passed)], dtype=object)
 
+    @property
+    def origin_(self) -> dict[str, str | float | None]:
+        """Where the fitted encoder comes from, as saved files and exports tell it.
+
+        ``library``, the version that has fitted the encoder, and ``day``, the day of the fit (UTC), or that of
+        SOURCE_DATE_EPOCH; a model of an earlier release has None.  ``rows``: the number of training rows from which new
+        rows learn, or their summed weight.  ``schema``: a fingerprint of the columns' names, their kinds of values and
+        the targets.  ``learned``: a fingerprint of the categories and of the exact sums.  Fits to the same rows have
+        the same fingerprints, in whatever order and chunks the rows come, and on each backend.
+        """
+        self._fitted()
+        from gpu_encode.storage import origin
+
+        return origin.origin_of(self)
+
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the fitted encoder to one file; after an error there is no part of a file.
 
@@ -514,8 +534,17 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
 
         storage.save(self, path)
 
-    def row_encoder(self) -> "RowEncoder":
+    def row_encoder(self, *, passed: bool = True, counts: bool = False) -> "RowEncoder":
         """Give an object that encodes one row at a time, in microseconds: for a web service, a stream, a loop.
+
+        Parameters
+        ----------
+        passed : bool, default=True
+            Whether columns that pass through come after the encodings.  If False, a row needs only the columns that are
+            encoded.
+        counts : bool, default=False
+            Whether ``counts`` of the row encoder has the numbers of rows, and of unknown and missing values of each
+            key, for the metrics of a service.
 
         Returns
         -------
@@ -526,8 +555,8 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         Notes
         -----
         The row encoder is made of plain dicts and keeps the present encodings: a later `partial_fit` does not change
-        them.  A call changes nothing in it, so that threads may share it; it can be pickled.  It takes 160 to 230
-        bytes for each category of a key, and 32 more for every encoding of the category but the first.
+        them.  A call changes nothing in it but its counts, so that threads may share it; it can be pickled.  It takes
+        160 to 230 bytes for each category of a key, and 32 more for every encoding of the category but the first.
 
         Text, bytes, numbers of Python and NumPy, dates and times of Python and None are looked up.  The steps of
         `transform`, which take a hundred times as long, encode all other values: timestamps of pandas and NumPy,
@@ -550,7 +579,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         from gpu_encode.encoders.row_encoder import RowEncoder
 
         check_is_fitted(self, "_model")
-        return RowEncoder(self)
+        return RowEncoder(self, passed=passed, counts=counts)
 
     @dispatch
     def drift(self, X: Table) -> list[dict[str, str | int | float]]:
@@ -614,7 +643,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
             kept = {name: getattr(model, name)[:n_encoded] for name in ("keys", "statistics", "rules")}
             model = replace(model, selection=model.selection.without_others(), pairs=[], **kept)
         if not model.statistics or not all(rule.statistic.needs.sums for rule in model.rules):
-            raise TypeError(f"drift compares with the categories of training rows, and {self._owner} keeps no counts.")
+            raise TypeError(f"Unknown values are those that training rows lack, and {self._owner} keeps no counts.")
         return model
 
     def _count_rows(self, X: Any) -> RowCounts:
@@ -686,6 +715,11 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
     def _publish(self, model: Model) -> None:
         """Set the fitted attributes."""
         self._model = model
+        # A build that has to be the same on each day says which day it is.
+        epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+        seconds = int(epoch) if epoch.isdecimal() and len(epoch) < 12 else int(time.time())
+        day = str(np.datetime64(seconds, "s").astype("datetime64[D]"))
+        self._origin = {"library": gpu_encode.__version__, "day": day}
         if model.targets[0].kind == NO_TARGET:
             return
         for rule in model.rules:

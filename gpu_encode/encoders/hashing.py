@@ -123,7 +123,7 @@ class HashingEncoder(Encoder):
         raise AttributeError("HashingEncoder keeps no encodings.")
 
     def _publish(self, model: Model) -> None:
-        self._model = HashedModel.of(model)
+        super()._publish(HashedModel.of(model))
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         statistic = model.rules[0].statistic

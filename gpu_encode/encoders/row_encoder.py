@@ -1,17 +1,20 @@
-"""Encode one row at a time, as a web service does: by dicts made of a fitted encoder, without locks or threads."""
+"""Encode one row at a time, as a web service does: by dicts made of a fitted encoder, without threads."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from itertools import count
 from operator import itemgetter
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from cpu_fallback.types import MISSING, UNKNOWN
 from gpu_encode.encoders.base import Encoder, names_at_fit
+from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.model import Model, columns_per_output, kept_outputs
 from gpu_encode.seam.ops import host
-from gpu_encode.tables.categories.row_lookups import ColumnLookup, JointLookup, UndecidedError
+from gpu_encode.tables.categories.row_lookups import ColumnLookup, JointLookup, Told, UndecidedError
 from gpu_encode.tables.frames import Frame
 from gpu_encode.tables.frames.labels import as_numpy, column_of
 from gpu_encode.words.annotations import Row
@@ -29,6 +32,10 @@ class RowEncoder:
     ----------
     encoder : Encoder
         A fitted encoder.
+    passed : bool, default=True
+        Whether rows have the columns that pass through.
+    counts : bool, default=False
+        Whether rows, unknown and missing values are counted.
 
     Attributes
     ----------
@@ -43,19 +50,25 @@ class RowEncoder:
     (['x0', 'x1'], [2.0, 1.0])
     """
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, *, passed: bool = True, counts: bool = False) -> None:
         # A shallow copy is enough: an encoder that learns more gets another model, and the old one never changes.
         self._encoder = copy(encoder)
         model = encoder._model
         self.names: list[str] = encoder.get_feature_names_out().tolist()
         self._labels = names_at_fit(model)
-        self._in_tuple = self._labels
-        if model.selection.everything:
-            optional = model.selection.optional
-            self._in_tuple = [label for position, label in enumerate(self._labels) if position not in optional]
-        self._passed = [self._labels[position] for position in model.selection.passed]
+        selection = model.selection
+        through = selection.passed if passed else []
+        if not passed and selection.passed:
+            del self.names[-len(selection.passed) :]
+        needed = {*selection.needed, *through, *selection.dates} - {*selection.optional}
+        self._needed, self._passed = ([self._labels[one] for one in some] for some in (sorted(needed), through))
+        self._in_tuple = self._needed if selection.everything or not passed else self._labels
         answers = self._answers(model)
         lookups = [lookup_of(model, number, of_key) for number, of_key in enumerate(answers)]
+        for number, lookup in enumerate(lookups):
+            lookup.number = number
+        self._counted = encoder._counted() if counts else None
+        self._counter = None if self._counted is None else RowCounter(len(self._counted.keys))
         self._lookups = [(lookup.label, lookup.types, lookup.known, lookup) for lookup in lookups]
         self._order = order_of(model) if lookups and model.indicators else None
 
@@ -66,7 +79,8 @@ class RowEncoder:
         ----------
         row : dict, tuple, or list of these
             A dict of values by the names of the columns; it may have other names, too.  Columns without a name are
-            called x0, x1 and so on.  A tuple holds the values of all columns, in their order at fit.
+            called x0, x1 and so on.  A tuple holds the values of all columns, in their order at fit; if `passed` is
+            False, it may hold those of the columns that are encoded alone.
 
         Returns
         -------
@@ -83,14 +97,34 @@ class RowEncoder:
         if type(row) is list:
             return [self(one) for one in row]
         named = row if type(row) is dict else self._by_name(row)
+        counter = self._counter
+        told: Told = None if counter is None else []
         try:
-            values = self._look_up(named)
+            values = self._look_up(named, told)
             if self._passed:
                 values += [named[label] for label in self._passed]
         except LookupError:
             self._check_columns(named)
-            values = [*self._transform(named), *(named[label] for label in self._passed)]
+            frame = self._frame(named)
+            told = None if self._counted is None else tell(self._counted, frame, self._encoder._owner)
+            values = [*self._transform(frame), *(named[label] for label in self._passed)]
+        if counter is not None:
+            counter.count_row()
+            if told:
+                counter.add(told)
         return values
+
+    @property
+    def counts(self) -> list[dict[str, str | int]]:
+        """Numbers of the rows that were encoded, and of their unknown and missing values: a dict for each key.
+
+        The words have the meaning that they have in `drift`.  Rows that are refused are not counted.
+        """
+        if self._counter is None or self._counted is None:
+            raise AttributeError("Nothing was counted: make the row encoder by row_encoder(counts=True).")
+        model = self._counted
+        names = model.selection.names(names_at_fit(model))
+        return [{"key": name} | found for name, found in zip(names, self._counter.counts(), strict=True)]
 
     def _answers(self, model: Model) -> list[Answers]:
         """Give the values that each code of each key adds to a row; none if encodings need several keys."""
@@ -98,25 +132,30 @@ class RowEncoder:
             return []
         return [answers_of(model, number, self._encoder._output_type) for number in range(len(model.keys))]
 
-    def _look_up(self, row: Mapping[str, Any]) -> list[Any]:
-        """Give the encodings and indicators of a row; raise UndecidedError if the dicts do not have them."""
+    def _look_up(self, row: Mapping[str, Any], told: Told) -> list[Any]:
+        """Give the encodings and indicators of a row; raise UndecidedError if the dicts do not have them.
+
+        Unknown and missing values are added to `told`.
+        """
         if not self._lookups:
             raise UndecidedError
         values: list[Any] = []
         for label, types, known, lookup in self._lookups:
             value = row[label]
             found = known.get(value) if type(value) in types else None
-            values += found or lookup.of(row)
+            values += found or lookup.of(row, told)
         return values if self._order is None else list(self._order(values))
 
-    def _transform(self, row: Mapping[str, Any]) -> list[Any]:
-        """Give the encodings and indicators of a row by the steps of `transform`."""
-        model = self._encoder._model
+    def _frame(self, row: Mapping[str, Any]) -> Frame:
+        """Give a row as a table."""
         values = np.empty((1, len(self._labels)), object)
         for position, label in enumerate(self._labels):
             values[0, position] = row.get(label)
-        frame = Frame(values, "numpy", values.shape, model.feature_names)
-        arrays, _ = model.encode(frame, host(1), self._encoder._owner)
+        return Frame(values, "numpy", values.shape, self._encoder._model.feature_names)
+
+    def _transform(self, frame: Frame) -> list[Any]:
+        """Give the encodings and indicators of a row by the steps of `transform`."""
+        arrays, _ = self._encoder._model.encode(frame, host(1), self._encoder._owner)
         return [in_python(array)[0] for array in self._finish(arrays)]
 
     def _finish(self, arrays: Any) -> list[Any]:
@@ -138,11 +177,44 @@ class RowEncoder:
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
         """Raise ValueError if a row lacks a column that is needed."""
-        selection = self._encoder._model.selection
-        needed = {*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}
-        for position in sorted(needed):
-            if self._labels[position] not in row:
-                raise unknown_column("The fitted column", self._labels[position], list(row))
+        for label in self._needed:
+            if label not in row:
+                raise unknown_column("The fitted column", label, list(row))
+
+
+class RowCounter:
+    """Counts of rows, and of unknown and missing values of each key; threads may share it."""
+
+    def __init__(self, n_keys: int) -> None:
+        self.values = [{UNKNOWN: 0, MISSING: 0} for _ in range(n_keys)]
+        self.lock, self.n_reads = Lock(), 0
+        # It counts in one step that no thread can interrupt, at a fourth of what a lock costs.
+        self.count_row = count().__next__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy in another process counts its own rows.
+        return RowCounter, (len(self.values),)
+
+    def add(self, told: Iterable[tuple[int, int]]) -> None:
+        """Count unknown and missing values of a row."""
+        with self.lock:
+            for number, code in told:
+                self.values[number][code] += 1
+
+    def counts(self) -> list[dict[str, Any]]:
+        """Give the counts of each key."""
+        with self.lock:
+            # To read it is to count.
+            n_rows = self.count_row() - self.n_reads
+            self.n_reads += 1
+            return [{"rows": n_rows, "unknown": found[UNKNOWN], "missing": found[MISSING]} for found in self.values]
+
+
+def tell(model: Model, frame: Frame, owner: str) -> Told:
+    """Give the unknown and missing values of a table of one row, as `drift` counts them."""
+    found = RowCounts.of(model, frame, host(1), owner)
+    unknown = [(number, UNKNOWN) for number, counts in enumerate(found.counts) if counts[UNKNOWN]]
+    return unknown + [(number, MISSING) for number, lacks in enumerate(found.lacking) if lacks]
 
 
 def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
@@ -191,7 +263,8 @@ def lookup_of(model: Model, number: int, answers: Answers) -> ColumnLookup | Joi
     if key.entry.rule is not None:
         # An unknown value may have known ancestors in the hierarchy.
         of_column[UNKNOWN] = None
-    return ColumnLookup(key.vocabularies[0], named[0], of_column)
+    as_unknown = key.missing_is_unknown and model.rules[number].missing == "category"
+    return ColumnLookup(key.vocabularies[0], named[0], of_column, as_unknown)
 
 
 def kept_positions(model: Model, number: int) -> list[int]:

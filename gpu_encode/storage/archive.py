@@ -15,7 +15,7 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, cast
 
 import pyarrow as pa
 
@@ -133,9 +133,11 @@ def sync_folder(folder: Path) -> None:
 class Writer:
     """An archive that is being written: first arrays, equal ones only once, and last the document."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+    def __init__(self, file: IO[bytes] | io.RawIOBase) -> None:
+        self._zip = zipfile.ZipFile(cast("IO[bytes]", file), "w", zipfile.ZIP_STORED)
         self._names: dict[bytes, str] = {}
+        # The digest of each array that was written, by its name in the archive.
+        self.digests: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -152,6 +154,7 @@ class Writer:
         mark = digest.content.digest()
         if mark not in self._names:
             self._names[mark] = f"arrays/{len(self._names)}.arrow"
+            self.digests[self._names[mark]] = mark.hex()
             with self._open(self._names[mark], digest.n_bytes) as member:
                 write_batch(batch, member)
         return self._names[mark]

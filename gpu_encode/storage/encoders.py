@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 import gpu_encode
 from gpu_encode.fitting.compatibility import keys_of
 from gpu_encode.fitting.model import Model, kept_columns
-from gpu_encode.storage import models
+from gpu_encode.storage import models, origin
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import read_field, read_option
 from gpu_encode.storage.parameters import decode, encode, parameters_of, show
@@ -46,8 +46,9 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
         "device": encoder.device_,
         "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
         "feature_names_in": None if names is None else [str(name) for name in names],
-        "model": models.describe(getattr(encoder._model, "sums", None) or encoder._model, writer),
+        "model": models.describe(origin.summed(encoder), writer),
     }
+    document["origin"] = origin.describe(encoder, document["model"], writer)
     # The results that were learned from all keys together, in addition to the sums.
     if (learned := getattr(encoder._model, "learned", None)) is not None:
         document["learned"] = {name: encode(value, writer) for name, value in learned.to_fields().items()}
@@ -74,6 +75,7 @@ def rebuild(reader: Reader) -> Any:
     else:
         encoder._publish(model)
     encoder.device_ = read_option(document, "device", ("cpu", "cuda"))
+    encoder._origin = origin.read(document)
     if type(encoder._model) is not Model and model.permutations > 1:
         raise ValueError(f"outputs of {name} are repeated {model.permutations} times, which no scheme asks for")
     if reader.affords(sum(map(model.table_bytes, range(len(model.keys))))):

@@ -16,6 +16,7 @@ duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("sqlglot")
 onnx = pytest.importorskip("onnx")
 FIT = "fit-transform orders.parquet codes.parquet --model orders.model --target sold --columns city,device+zip"
+THROUGH = ["member", "amount", "day", "shop", "fold", "weight", "kind"]
 QUERY = "export orders.model orders.sql --to sql --table"
 
 
@@ -46,6 +47,21 @@ def test_sql_runs(tables: str, run: Callable[[str], None]) -> None:
         check_exact=True,
         check_dtype=False,
     )
+
+
+@pytest.mark.parametrize("drop", ["", "--drop-passed"])
+def test_an_id_that_passed_through_at_fit_is_kept(drop: str, run: Callable[[str], None]) -> None:
+    rows = pd.read_parquet("orders.parquet").assign(id=range(1, 201))
+    rows.to_parquet("orders.parquet")
+    run(FIT)
+    run(f"{QUERY} orders --keep id,price {drop}")
+    encoder = gpu_encode.load("orders.model")
+    expected = encoder.transform(rows)[["id", "price", "city", "device_x_zip", *([] if drop else THROUGH)]]
+    with duckdb.connect() as connection:
+        # Columns that are not asked for need not be there.
+        connection.register("orders", rows.drop(columns=THROUGH if drop else []))
+        found = connection.execute(Path("orders.sql").read_text()).df().sort_values("id", ignore_index=True)
+    pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
 
 
 def test_json(run: Callable[[str], None]) -> None:
@@ -116,6 +132,9 @@ def test_mistakes(run: Callable[[str], None], refused: Callable[[str], str], cap
         reason = f"{option.split()[0]} is for --to sql, not arrow"
         assert reason in refused(f"export orders.model tables --to arrow {option}")
     assert "--matrix is for --to onnx, not sql" in refused(f"{QUERY} orders --overwrite --matrix")
+    assert "--drop-passed is for --to onnx or sql, not arrow" in refused(
+        "export orders.model tables --to arrow --drop-passed"
+    )
 
 
 def test_formats_and_dialects_are_those_of_the_export() -> None:

@@ -32,7 +32,7 @@ def test_json_has_real_types(run: Callable[[str], None], capsys: pytest.CaptureF
     smooth = '{"city": MEstimate(10.0), ("device", "zip"): None}'
     run(f"{FIT} sold --columns city,device+zip --cv 'KFold(3)' --seed 7 --smooth '{smooth}'")
     report = inspect_model("--top 3", capsys)
-    assert list(report) == ["encoder", "target_type", "classes", "target_mean", "parameters", "columns"]
+    assert list(report) == ["encoder", "target_type", "classes", "target_mean", "parameters", "origin", "columns"]
     parameters = report["parameters"]
     assert parameters["smooth"] == {"city": {"class": "MEstimate", "parameters": {"m": 10.0}}, "device_x_zip": None}
     assert parameters["cv"]["class"] == "KFold"

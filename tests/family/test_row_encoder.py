@@ -201,6 +201,92 @@ def test_plain_rows_need_no_frame(monkeypatch):
         encode(RECORDS[:-2])
 
 
+@pytest.mark.parametrize(("make", "y"), [pytest.param(*entry, id=name) for name, entry in MEMBERS.items()])
+def test_rows_need_only_the_columns_that_are_encoded(make, y):
+    encoder = make().fit(ROWS, y)
+    selection = encoder._model.selection
+    whole, encode = encoder.row_encoder(), encoder.row_encoder(passed=False)
+    read = [LABELS[one] for one in sorted({*selection.needed, *selection.dates} - {*selection.optional})]
+    width = len(whole.names) - len(selection.passed)
+    assert encode.names == whole.names[:width]
+    for record in RECORDS[:: len(RECORDS) // 5][:4]:
+        expected = repr(whole(record)[:width])
+        fewer = {name: record[name] for name in read}
+        assert repr(encode(fewer)) == repr(encode(tuple(fewer.values()))) == expected
+        assert repr(encode(record)) == repr(encode(tuple(record.values()))) == expected
+    for name in read:
+        with pytest.raises(ValueError, match=f"The fitted column '{name}' is not a column of X"):
+            encode({other: value for other, value in fewer.items() if other != name})
+
+
+@pytest.mark.parametrize(("make", "y"), [pytest.param(*entry, id=name) for name, entry in MEMBERS.items()])
+def test_counts_are_those_of_drift(make, y):
+    encoder = make().fit(ROWS, y)
+    try:
+        encoder.drift(ROWS)
+    except TypeError:
+        with pytest.raises(TypeError, match=r"those that training rows lack, and .* keeps no counts"):
+            encoder.row_encoder(counts=True)
+        return
+    check_counts(encoder, RECORDS)
+
+
+def check_counts(encoder, records):
+    """Count rows one by one, and compare with the shares that drift gives for those that are not refused."""
+    encode, silent, answered = encoder.row_encoder(counts=True), encoder.row_encoder(), []
+    for record in records:
+        try:
+            values = encode(record)
+        except ValueError:
+            continue
+        assert repr(values) == repr(silent(record))
+        answered.append(record)
+    shares = encoder.drift(as_frame(answered))
+    assert encode.counts == [
+        {"key": row["key"], "rows": len(answered)}
+        | {name: round(row[name] * len(answered)) for name in ("unknown", "missing")}
+        for row in shares
+    ]
+
+
+@pytest.mark.parametrize("handle_missing", MISSING_POLICIES)
+@pytest.mark.parametrize("handle_unknown", UNKNOWN_POLICIES)
+def test_counts_of_every_policy(handle_unknown, handle_missing):
+    policies = {"handle_unknown": handle_unknown, "handle_missing": handle_missing}
+    rows = ROWS.assign(city=ROWS["city"].fillna("a")) if handle_missing == "error" else ROWS
+    cases = [
+        {"columns": ["city", JOINT], "indicators": ["missing", "unseen"]},
+        {"columns": ["zip"], "hierarchy": {"zip": ["rank"]}, "min_count": 3},
+    ]
+    if handle_unknown != "error":
+        cases += [{"columns": ["city"], "categories": [["b", "a", "c"]]}]
+    if handle_missing != "error":
+        cases += [{"columns": ["zip", ("city", "held")], "hierarchy": TREE}]
+    for parameters in cases:
+        check_counts(ge.TargetEncoder(cv=2, **policies, **parameters).fit(rows, SOLD), RECORDS)
+
+
+def test_levels_by_a_rule_are_counted_as_unknown():
+    rows = ROWS.assign(zip=ROWS["zip"].astype(str))
+    encoder = ge.TargetEncoder(columns=["zip"], hierarchy={"zip": ge.Prefixes(2, 1)}).fit(rows, SOLD)
+    words = ["1", "64x", None, "99", ""]
+    check_counts(encoder, [RECORDS[0] | {"zip": word} for word in words])
+
+
+def test_counts_of_threads_and_copies():
+    encode = ge.TargetEncoder(columns=["city"]).fit(ROWS, SOLD).row_encoder(passed=False, counts=True)
+    rows = [{"city": city} for city in ("a", "never", None, "never", "b")] * 200
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(encode, [rows] * 8))
+    assert encode.counts == [{"key": "city", "rows": 8_000, "unknown": 3_200, "missing": 1_600}]
+    copied = pickle.loads(pickle.dumps(encode))
+    assert copied.counts == [{"key": "city", "rows": 0, "unknown": 0, "missing": 0}]
+    copied(rows[1])
+    assert (copied.counts[0]["unknown"], encode.counts[0]["unknown"]) == (1, 3_200)
+    with pytest.raises(AttributeError, match=r"make the row encoder by row_encoder\(counts=True\)"):
+        _ = ge.CountEncoder().fit([["a"]]).row_encoder().counts
+
+
 def test_threads_pickles_and_later_rows():
     for encoder in plain_encoders():
         encode = encoder.row_encoder()

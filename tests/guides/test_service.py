@@ -29,13 +29,13 @@ pytestmark = pytest.mark.host
 
 def model(number):
     """Make one of several encoders."""
-    X = pd.DataFrame({"shop": ["a", "a", "b", "c"], "size": [1, 2, 2, 1]})
+    X = pd.DataFrame({"shop": ["a", "a", "b", "c"], "size": [1, 2, 2, 1], "passed": [5, 6, 7, 8]})
     return TargetEncoder(columns=["shop", ("shop", "size")], smooth=number + 1.0).fit(X, [0, 1, 1, 1])
 
 
 def answer(number):
     """Return the answer that the service must give with a model."""
-    encode = model(number).row_encoder()
+    encode = model(number).row_encoder(passed=False)
     return [dict(zip(encode.names, row, strict=True)) for row in encode(ROWS)]
 
 
@@ -200,6 +200,27 @@ def test_all_workers_reload(service):
     service.RELOADED.touch()
     assert service.encode(ROWS) == worker.encode(ROWS) == answer(1)
     assert asyncio.run(worker.health()) == {"status": "ok", "names": list(answer(1)[0])}
+
+
+def test_metrics_are_those_of_prometheus(service):
+    X = pd.DataFrame({"shop": ["a", "b"], 'a "b"\\\n': ["p", "q"]})
+    service.app.state.encode = TargetEncoder().fit(X, [0, 1]).row_encoder(passed=False, counts=True)
+    other = list(X)[1]
+    service.encode([{"shop": "a", other: "p"}, {"shop": "c", other: "p"}, {"shop": "d", other: None}])
+
+    async def run():
+        async with httpx.AsyncClient(base_url="http://service", transport=httpx.ASGITransport(service.app)) as client:
+            return await client.get("/metrics")
+
+    answer = asyncio.run(run())
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert answer.text.endswith("\n")
+    samples = [line for line in answer.text.splitlines() if not line.startswith("#")]
+    assert samples == [
+        f'gpu_encode_{name}_total{{key="{key}"}} {number}'
+        for name, numbers in (("rows", (3, 3)), ("unknown", (2, 0)), ("missing", (0, 1)))
+        for key, number in zip(("shop", r"a \"b\"\\\n"), numbers, strict=True)
+    ]
 
 
 def test_many_rows_do_not_stop_the_others(service, monkeypatch):

@@ -242,8 +242,15 @@ class OneHotEncoder(Encoder):
     def _publish(self, model: Model) -> None:
         super()._publish(OneHotModel.of(model))
 
-    def row_encoder(self) -> "OneHotRowEncoder":
+    def row_encoder(self, *, passed: bool = True, counts: bool = False) -> "OneHotRowEncoder":
         """Give an object that encodes one row at a time, in microseconds: for a web service, a stream, a loop.
+
+        Parameters
+        ----------
+        passed : bool, default=True
+            Whether columns that pass through come after the zeros and ones.
+        counts : bool, default=False
+            Whether rows, unknown and missing values are counted.
 
         Returns
         -------
@@ -262,7 +269,7 @@ class OneHotEncoder(Encoder):
         from gpu_encode.encoders.one_hot.row_encoder import OneHotRowEncoder
 
         check_is_fitted(self, "_model")
-        return OneHotRowEncoder(self)
+        return OneHotRowEncoder(self, passed=passed, counts=counts)
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         return self._columns.names(model.selection.names(names), combiner(self.feature_name_combiner))

@@ -11,6 +11,7 @@ from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
 from gpu_encode.encoders.one_hot.matrices import checked_type, dense
 from gpu_encode.encoders.row_encoder import Answers, RowEncoder
 from gpu_encode.fitting.model import Model
+from gpu_encode.tables.categories.row_lookups import Told
 
 
 class OneHotRowEncoder(RowEncoder):
@@ -33,13 +34,13 @@ class OneHotRowEncoder(RowEncoder):
         told = columns.statistic.handle_unknown in ("error", "warn") or columns.drops
         return [(ones, ones) for ones in (columns_by_code(columns, model, n, told) for n in range(len(model.keys)))]
 
-    def _look_up(self, row: Mapping[str, Any]) -> list[Any]:
+    def _look_up(self, row: Mapping[str, Any], told: Told) -> list[Any]:
         values = self._zeros.copy()
         for label, types, known, lookup in self._lookups:
             value = row[label]
             column = known.get(value) if type(value) in types else None
             if column is None:
-                column = lookup.of(row)
+                column = lookup.of(row, told)
             if column >= 0:
                 values[column] = self._one
         return values

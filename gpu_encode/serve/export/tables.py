@@ -204,6 +204,12 @@ def tables_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) 
     return tables if hash_key is None else tables._replace(keys=[hidden(key, hash_key) for key in tables.keys])
 
 
+def origin_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> dict[str, Any]:
+    """Give what an export tells of the origin of an encoder: no fingerprint of values that it hides."""
+    told = encoder.origin_
+    return {name: value for name, value in told.items() if name != "learned" or not (min_count or hash_key)}
+
+
 def hidden(key: KeyTable, hash_key: bytes) -> KeyTable:
     """Replace all values of a key by hashes, and sort by hash, since the order of values would reveal their ranks."""
     if key.rule is not None:
@@ -260,7 +266,7 @@ def without_refused(key: KeyTable) -> KeyTable:
 
 def some_rows(level: LevelTable, are_kept: Any) -> LevelTable:
     """Select some rows of a level."""
-    return level.take(np.flatnonzero(are_kept))
+    return level if np.all(are_kept) else level.take(np.flatnonzero(are_kept))
 
 
 def key_table(model: Model, number: int, answers: Answers) -> KeyTable:

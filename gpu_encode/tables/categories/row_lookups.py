@@ -23,6 +23,10 @@ _PLAIN: frozenset[type] = frozenset({int, bool, float, Decimal})
 _TEXTS: frozenset[type] = frozenset({str, np.str_})
 
 
+# For a row that is counted: the number of a key and the code of an unknown or missing value, for each such value.
+Told = list[tuple[int, int]] | None
+
+
 class UndecidedError(LookupError):
     """Error for a value that has to be read like a column, or that the policies refuse."""
 
@@ -37,25 +41,39 @@ class ColumnLookup:
     answers : list
         By code: the answer for each value; the last two are for an unknown and for a missing value.  None for a value
         that has to be read like a column.
+    missing_is_unknown : bool, default=False
+        Whether a missing value counts as unknown, too.
+
+    Attributes
+    ----------
+    number : int
+        The number of the key.
     """
 
-    def __init__(self, vocabulary: Vocabulary, label: str, answers: Sequence[Any]) -> None:
+    number = 0
+
+    def __init__(
+        self, vocabulary: Vocabulary, label: str, answers: Sequence[Any], missing_is_unknown: bool = False
+    ) -> None:
+        self.missing_is_unknown = missing_is_unknown
         self.label, self.kind = label, vocabulary.kind
         self.types, listed = list_values(vocabulary.values)
         self.known = {value: answers[index] for value, index in listed}
         self.unknown, self.missing = answers[UNKNOWN], answers[MISSING]
 
-    def of(self, row: Mapping[str, Any]) -> Any:
+    def of(self, row: Mapping[str, Any], told: Told = None) -> Any:
         """Give the answer for a row's value; raise UndecidedError if there is none."""
         value = row[self.label]
         found = self.known.get(value) if type(value) in self.types else None
         if found is None:
             if value is None or (type(value) in _FLOATS and value != value):  # noqa: PLR0124 - NaN
-                found = self.missing
+                found, codes = self.missing, (MISSING, UNKNOWN)[: 1 + self.missing_is_unknown]
             elif self._is_unknown(value):
-                found = self.unknown
-        if found is None:
-            raise UndecidedError
+                found, codes = self.unknown, (UNKNOWN,)
+            if found is None:
+                raise UndecidedError
+            if told is not None:
+                told += [(self.number, code) for code in codes]
         return found
 
     def _is_unknown(self, value: Any) -> bool:
@@ -81,6 +99,7 @@ class JointLookup:
         Whether a missing value counts as one more value.
     """
 
+    number = 0
     # The answer follows from several values, so no type of a single value decides.
     types: frozenset[type] = frozenset()
     known: Mapping[Any, Any] = {}
@@ -93,16 +112,20 @@ class JointLookup:
             ColumnLookup(words, label, [*range(len(words)), UNKNOWN, MISSING])
             for words, label in zip(key.vocabularies, labels, strict=True)
         ]
-        self.n_above = len(key.entry.above)
+        self.n_above, self.n_categories = len(key.entry.above), key.n_categories
         self.indices = joint_indices(key)
 
-    def of(self, row: Mapping[str, Any]) -> Any:
+    def of(self, row: Mapping[str, Any], told: Told = None) -> Any:
         """Give the answer for a row's category, or for its nearest known ancestor; raise UndecidedError without one."""
         codes = tuple([column.of(row) for column in self.columns])
         lacks_value = MISSING in codes[self.n_above :]
-        found = self.answers[lacks_value][self._index(codes, lacks_value)]
+        index = self._index(codes, lacks_value)
+        found = self.answers[lacks_value][index]
         if found is None:
             raise UndecidedError
+        if told is not None:
+            is_unknown = index == UNKNOWN or index >= self.n_categories
+            told += [(self.number, MISSING)] * lacks_value + [(self.number, UNKNOWN)] * is_unknown
         return found
 
     def _index(self, codes: tuple[int, ...], lacks_value: bool) -> int:

@@ -16,6 +16,7 @@ import sqlglot
 import gpu_encode as ge
 from gpu_encode.serve.export import to_sql, to_sql_tables
 from gpu_encode.serve.export.sql import statements
+from gpu_encode.serve.export.sql.levels import LevelRows, with_rows
 from gpu_encode.serve.export.sql.values import DIALECTS
 from tests.family.members import JOINT, MEMBERS, ROWS, SOLD
 from tests.serve.export.engines import DuckDB, Postgres, Spark, SQLite
@@ -244,6 +245,61 @@ def test_statements_are_read_as_they_were_written(dialect):
     assert dialect != "spark" or not any("${" in statement for statement in written)
 
 
+def marked(rows, dialect):
+    """Give rows as sqlglot writes them, one literal after the other."""
+    names = [f"column{number + 1}" for number in range(len(rows.held))]
+    alias = sqlglot.exp.TableAlias(this=sqlglot.exp.to_identifier("held", quoted=True))
+    if dialect != "sqlite":
+        alias.set("columns", [sqlglot.exp.to_identifier(name, quoted=True) for name in names])
+    literals = [[one.literal(number) for number in range(len(one.literals))] for one in rows.held.values()]
+    tuples = [sqlglot.exp.Tuple(expressions=[*row]) for row in zip(*literals, strict=True)]
+    values = sqlglot.exp.Values(expressions=tuples, alias=alias)
+    return sqlglot.exp.select("1").from_(values).sql(dialect)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "words", "words without a plain one", "long", "nothing", "one row"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_rows_are_written_as_sqlglot_writes_them(kind, dialect):
+    if kind in NOT_OF_SQLITE and dialect == "sqlite":
+        return
+    others = {"words": WORDS, "words without a plain one": ["it's"], "nothing": [None], "one row": ["a"]}
+    values = pa.array(KINDS.get(kind) or others.get(kind) or [f"{number}%s" for number in range(3000)])
+    if values.type == pa.null():
+        values = values.cast(pa.string())
+    table = pa.table({"key": values, "other": pa.array([None, *range(1, len(values))], pa.int64())})
+    encoder = ge.TargetEncoder(columns=["key", ("key", "other")], smooth=1.0).fit(table, np.arange(len(values)) / 3)
+    tables, written = statements.exportable(encoder, dialect, 0.0, None), to_sql_tables(encoder, "models", dialect)
+    for index, level in statements.levels_of(tables):
+        rows = LevelRows(level, tables.keys[index[0]].columns, dialect, "held")
+        whole, found = marked(rows, dialect), with_rows(marks(rows, dialect), [rows.texts()])
+        assert found == whole
+        # The same rows are in the statements that create and fill the tables, a thousand in each.
+        n_statements = -(-len(level.values) // 1_000)
+        some = [sqlglot.parse_one(one, dialect=dialect) for one in written[:n_statements]]
+        kinds = sqlglot.exp.Struct if dialect == "bigquery" else sqlglot.exp.Tuple
+        assert sum(len([*one.find_all(kinds)]) for one in some) == len(level.values)
+        written = written[n_statements:]
+    assert not written
+
+
+def marks(rows, dialect):
+    """Give two rows of marks on one line."""
+    held = LevelRows.select(rows).args["from_"].this
+    return sqlglot.exp.select("1").from_(held).sql(dialect)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_statements_have_lines_that_a_person_can_read(dialect):
+    table = pa.table({"shop": [f"shop {number}" for number in range(9)], "size": [None, *range(8)]})
+    encoder = ge.TargetEncoder(columns=["shop", ("shop", "size")]).fit(table, np.arange(9) / 3)
+    for statement in (to_sql(encoder, "orders", dialect, keep="id"), *to_sql_tables(encoder, "models", dialect)):
+        lines = statement.splitlines()
+        # Each category has a line of its own.
+        assert any("'shop 3'" in line for line in lines)
+        assert not any("'shop 3'" in line and "'shop 4'" in line for line in lines)
+        assert max(len(line) for line in lines if "||" not in line) < 140
+
+
 def test_what_cannot_be_written():
     encoder = ge.CountEncoder().fit(pa.table({"x": ["a\0b"]}))
     with pytest.raises(ValueError, match=r"Column 'x' holds 'a\\x00b': NUL cannot stand in SQL"):
@@ -353,6 +409,23 @@ def test_a_table_called_as_a_part_of_the_statement(engine):
         query = to_sql(encoder, name, engine.dialect)
         rows = engine.ask(pa.table({"x": ["a", "b"]}), f"CREATE TABLE {name} AS SELECT * FROM rows", query)
         assert sorted(float(one) for (one,) in rows) == [0.0, 1.0]
+
+
+def test_columns_that_pass_through_are_kept_moved_or_left_out(engine):
+    encoder = ge.TargetEncoder(columns=["city", JOINT]).fit(TRAINED, SOLD)
+    codes = [name for name in encoder.get_feature_names_out() if name not in ("price", "rank", "held")]
+    results = {
+        ("price", "rank", "held"): ((), True),
+        ("rank", "held"): ("price", True),
+        (): (["price", "rank"], False),
+    }
+    for through, (keep, passed) in results.items():
+        query = to_sql(encoder, "rows", engine.dialect, keep=keep, passed=passed)
+        names = [one.alias for one in sqlglot.parse_one(query, dialect=engine.dialect).expressions]
+        assert names == [*([keep] if isinstance(keep, str) else keep), *codes, *through]
+    fewer = ASKED.select(["id", *(name for name in ASKED.column_names if name in ("city", *JOINT))])
+    rows = engine.ask(fewer, to_sql(encoder, "rows", engine.dialect, keep="id", passed=False))
+    assert sorted(rows, key=lambda row: int(row[0])) == [row[: 1 + len(codes)] for row in ask(encoder, ASKED, engine)]
 
 
 def test_no_row_is_lost_or_doubled(engine):
@@ -477,8 +550,8 @@ def test_sqlglot_is_asked_for_by_name(monkeypatch):
 
 def test_what_a_call_is_told():
     encoder = ge.CountEncoder(columns=["x"]).fit(pa.table({"x": ["a"], "y": [1]}))
-    with pytest.raises(ValueError, match="keep names 'y', which is the name of an output"):
-        to_sql(encoder, "rows", keep=["y"])
+    with pytest.raises(ValueError, match="keep names 'x', which is the name of an output"):
+        to_sql(encoder, "rows", keep=["x"])
     with pytest.raises(ValueError, match="keep names 'id', which stands there already"):
         to_sql(encoder, "rows", keep=["id", "id"])
     with pytest.raises(TypeError, match=r"keep takes names of columns, as text. Got 3 among them"):

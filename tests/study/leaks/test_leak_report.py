@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from html.parser import HTMLParser
 from math import comb
 
@@ -260,6 +261,27 @@ class Marks(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.marks.append(tag)
         self.loaded += [value for name, value in attrs if name in ("src", "href")]
+
+
+def test_a_page_has_numbers_on_axes_and_colours_beside_words():
+    X, y = pd.DataFrame({"shop": np.arange(200) % 40, "city": np.arange(200) % 3}), np.arange(200) % 2
+    report = leak_report(TargetEncoder(cv=Greedy(), smooth=1.0), X, y, n_shuffles=3, n_flips=0)
+    page = report.to_html()
+    assert re.findall(r'<text x="([\d.]+)"[^>]*>([\d.]+)</text>', page)[:3] == [
+        ("0", "0"),
+        ("110", "0.5"),
+        ("220", "1"),
+    ]
+    for column in report.columns:
+        kind = "leak" if column.name in report.leaks else "sound" if column.verdict == "no leak" else "doubtful"
+        assert f'<td>{column.name}</td><td><span class="verdict {kind}">{column.verdict}</span>' in page
+        # A mark lies as far along the axis as its number says.
+        assert f'<circle cx="{220 * column.training.mean:.1f}" cy="8"' in page
+    # Nothing was flipped; risks stand there if a column has some.
+    heads = ["column", "verdict", "ROC AUC under shuffled targets", "a row sees"]
+    heads += ["risks"] if any(column.risks for column in report.columns) else []
+    assert re.findall("<th>(.*?)</th>", page) == heads
+    assert "docs/leaks.md" in page
 
 
 def test_a_page_stands_alone_and_shows_values_as_text():

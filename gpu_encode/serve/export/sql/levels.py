@@ -1,6 +1,7 @@
 """The categories of a level of a key as SQL rows: their values, and those of their answers that differ between rows."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,10 @@ from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.sql.names import column, identifier
 from gpu_encode.serve.export.sql.values import Written, write, write_comparable
 from gpu_encode.serve.export.tables import LevelTable
+
+# sqlglot writes two rows of marks, and the rows of a level stand in their place, since trees of many rows take minutes.
+# No name and no value holds this character.
+MARK = "\0"
 
 
 class LevelRows:
@@ -37,21 +42,24 @@ class LevelRows:
         self.fills: list[Any] = []
         for number, values in enumerate(level.values.columns):
             self._add_values(number, values.combine_chunks(), columns[number])
-        both = zip(zip(*level.present, strict=True), zip(*level.lacking, strict=True), strict=True)
-        # For each output, the answers for rows that have all values of the key, and for the others.
-        self.answers = [self._add_answers(output, columns[-1], *answers) for output, answers in enumerate(both)]
+        # For each output, the answers for rows that have all values of the key, and for the others; none is refused.
+        both: Any = level.present, level.lacking
+        self.answers = [
+            self._add_answers(output, columns[-1], *([row[output] for row in rows] for rows in both))
+            for output in range(len(both[0][0]))
+        ]
 
     def _add_values(self, number: int, values: Any, name: str) -> None:
         """Add the values of one column; a null becomes another value with a flag."""
         written, are_null = write_comparable(values, name, self.dialect), values.is_null().to_pylist()
         fill = None
         if any(are_null):
-            filler = exp.convert(0) if all(are_null) else written.literals[are_null.index(False)]
-            fill = exp.null() if all(are_null) else written.typed(filler.copy())
-            self.held[f"missing_{number}"] = Written([exp.convert(int(is_null)) for is_null in are_null])
-            both = zip(are_null, written.literals, strict=True)
-            filled = [filler.copy() if is_null else one for is_null, one in both]
-            written = Written(filled, None if all(are_null) else written.type)
+            known = None if all(are_null) else are_null.index(False)
+            fill = exp.null() if known is None else written.typed(written.literal(known))
+            filler = "0" if known is None else written.literals[known]
+            self.held[f"missing_{number}"] = Written([str(int(is_null)) for is_null in are_null], self.dialect)
+            filled = [filler if literal is None else literal for literal in written.literals]
+            written = Written(filled, self.dialect) if known is None else written._replace(literals=filled)
         self.fills.append(fill)
         self.held[f"value_{number}"] = written
 
@@ -70,25 +78,49 @@ class LevelRows:
         """Whether a row has one of the categories."""
         return exp.not_(is_null(column("value_0", self.name)))
 
-    def select(self, start: int = 0, stop: int | None = None) -> Any:
-        """Give a range of the rows as a SELECT."""
-        rows = zip(*(written.literals[start:stop] for written in self.held.values()), strict=True)
+    def texts(self) -> list[list[str]]:
+        """Give the literals of each column as SQL."""
+        return [written.texts() for written in self.held.values()]
+
+    def select(self) -> Any:
+        """Give the rows as a SELECT of two rows of marks, which `with_rows` replaces."""
         # SQLite gives these names to the columns of VALUES, and accepts no others.
         names = [f"column{number + 1}" for number in range(len(self.held))]
         alias = exp.TableAlias(this=identifier("held"))
         if self.dialect != "sqlite":
             alias.set("columns", [*map(identifier, names)])
-        values = exp.Values(expressions=[exp.Tuple(expressions=list(row)) for row in rows], alias=alias)
+        # Two short rows would stand on one line.
+        mark = MARK * max(1, 40 // len(names) ** 2)
+        marks = [exp.Tuple(expressions=[exp.Var(this=mark) for _ in names]) for _ in range(2)]
         typed = [
             written.typed(column(one, "held")).as_(identifier(name))
             for one, (name, written) in zip(names, self.held.items(), strict=True)
         ]
-        return exp.select(*typed, copy=False).from_(values, copy=False)
+        return exp.select(*typed, copy=False).from_(exp.Values(expressions=marks, alias=alias), copy=False)
+
+
+def with_rows(statement: str, levels: Iterable[Sequence[Sequence[str]]]) -> str:
+    r"""Replace the rows of marks in a statement by the rows of each level, given as columns of literals.
+
+    Examples
+    --------
+    >>> with_rows("VALUES (\0, \0), (\0, \0)", [[["1", "2", "3"], ["'a'", "'b'", "'c'"]]])
+    "VALUES (1, 'a'), (2, 'b'), (3, 'c')"
+    """
+    pieces = iter(re.split(f"{MARK}+", statement))
+    written = [next(pieces)]
+    for columns in levels:
+        inside = [next(pieces) for _ in columns[1:]]
+        between, *_ = [next(pieces) for _ in columns]
+        row = "%s".join(["", *(piece.replace("%", "%%") for piece in inside), ""])
+        written += [between.join(map(row.__mod__, zip(*columns, strict=True))), next(pieces)]
+    return "".join(written)
 
 
 def is_constant(answers: Sequence[Any]) -> bool:
     """Whether all answers are the same, including the sign of zeros."""
-    return len(set(map(repr, answers))) == 1
+    first = repr(answers[0])
+    return all(repr(answer) == first for answer in answers)
 
 
 def write_answers(answers: Sequence[Any], name: str, dialect: str) -> Written:

@@ -14,11 +14,11 @@ import sqlglot
 
 from gpu_encode.encoders.base import Encoder, names_at_fit
 from gpu_encode.serve.export import messages
-from gpu_encode.serve.export.sql.levels import LevelRows
+from gpu_encode.serve.export.sql.levels import LevelRows, with_rows
 from gpu_encode.serve.export.sql.names import check_distinct, level_table, named_table, prefix_beside
 from gpu_encode.serve.export.sql.query import Query, levels_of
 from gpu_encode.serve.export.sql.values import DIALECTS, SUBSTITUTED
-from gpu_encode.serve.export.tables import EncoderTables, tables_to_leave, without_refused
+from gpu_encode.serve.export.tables import EncoderTables, origin_to_leave, tables_to_leave, without_refused
 from gpu_encode.tables.categories.hierarchy import Prefixes
 from gpu_encode.words.errors.parameters import bad_option
 
@@ -27,6 +27,7 @@ Dialect = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlit
 INSERTED = 1_000
 # Most tables that SQLite can join to the first one.
 MOST_JOINED = 63
+LINE_BREAK = sqlglot.generator.Generator.SENTINEL_LINE_BREAK
 
 
 def to_sql(
@@ -35,6 +36,7 @@ def to_sql(
     dialect: Dialect = "duckdb",
     *,
     keep: str | Sequence[str] = (),
+    passed: bool = True,
     min_count: float = 0.0,
     category_tables: str | None = None,
     hash_key: bytes | None = None,
@@ -51,8 +53,11 @@ def to_sql(
         encode a query, make a view of it.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"}, default="duckdb"
     keep : str or sequence of str, default=()
-        Further columns of the table, which come first in the result, such as an id, since SQL promises no order of
-        rows.
+        Columns of the table that come first in the result, such as an id, since SQL promises no order of rows.  They
+        need not be columns of fit.
+    passed : bool, default=True
+        Whether columns that pass through come last in the result, except those in `keep`.  If False, the table may lack
+        them.
     min_count : float, default=0.0
         Categories whose training rows have less weight (or number, without weights) are left out: their rows get the
         encoding of the level above, or that of unknown values.
@@ -65,8 +70,8 @@ def to_sql(
     Returns
     -------
     str
-        A SELECT statement.  Encodings are double precision numbers, integers or text; columns that pass through are
-        unchanged.
+        A SELECT statement, after a comment with the encoder's `origin_`.  Encodings are double precision numbers,
+        integers or text; columns that pass through are unchanged.
 
     Raises
     ------
@@ -93,11 +98,16 @@ def to_sql(
     """
     tables = exportable(encoder, dialect, min_count, hash_key)
     keep = [keep] if isinstance(keep, str) else [*keep]
+    through = [name for name in tables.passed if passed and name not in keep]
+    tables = tables._replace(passed=through, names=[*tables.names[: len(tables.order)], *through])
     check_names(tables, keep, names_at_fit(encoder._model), dialect)
     source = named_table(table, dialect, "table")
     held = None if category_tables is None else named_table(category_tables, dialect, "category_tables")
     prefix = prefix_beside(source.sql() if held is None else f"{source.sql()} {held.sql()}")
-    return finish(Query(tables, dialect, prefix, held).select(source, keep), dialect)
+    query = Query(tables, dialect, prefix, held)
+    rows = query.levels.values() if held is None else ()
+    statement = with_rows(finish(query.select(source, keep), dialect), (level.texts() for level in rows))
+    return f"{comment(encoder, min_count, hash_key)}\n{statement}"
 
 
 def to_sql_tables(
@@ -134,22 +144,37 @@ def to_sql_tables(
     --------
     >>> from gpu_encode import CountEncoder
     >>> from gpu_encode.export import to_sql_tables
-    >>> to_sql_tables(CountEncoder().fit([["oak"], ["elm"], ["elm"]]), "trees")
-    ['CREATE TABLE trees_0_0 AS SELECT "held"."column1" AS "value_0", CAST(...']
+    >>> print(to_sql_tables(CountEncoder().fit([["oak"], ["elm"], ["elm"]]), "trees")[0])
+    CREATE TABLE trees_0_0 AS
+    SELECT
+      "held"."column1" AS "value_0",
+      CAST("held"."column2" AS DOUBLE) AS "answer_0"
+    FROM (VALUES
+      ('elm', '2.0'),
+      ('oak', '1.0')) AS "held"("column1", "column2")
     """
     tables, beginning = exportable(encoder, dialect, min_count, hash_key), named_table(name, dialect, "name")
     statements = []
     for index, level in levels_of(tables):
         target = level_table(beginning, index)
         rows = LevelRows(level, tables.keys[index[0]].columns, dialect, target.name)
+        create, insert = rows.select().ctas(target), sqlglot.exp.insert(rows.select(), target)
+        beginnings, texts = [finish(one, dialect) for one in (create, insert)], rows.texts()
         for start in range(0, len(level.values), INSERTED):
-            some = rows.select(start, start + INSERTED)
-            statements.append(
-                finish(
-                    sqlglot.exp.insert(some, target, copy=False) if start else some.ctas(target, copy=False), dialect
-                )
-            )
+            some = [literals[start : start + INSERTED] for literals in texts]
+            statements.append(with_rows(beginnings[start > 0], [some]))
     return statements
+
+
+def comment(encoder: Encoder, min_count: float, hash_key: bytes | None) -> str:
+    """Tell in a line where an encoder comes from."""
+    origin = origin_to_leave(encoder, min_count, hash_key)
+    facts = [
+        f"{name} {f'{value:,.15g}' if isinstance(value, float) else value}"
+        for name, value in origin.items()
+        if value is not None
+    ]
+    return f"-- gpu_encode {type(encoder).__name__}: {', '.join(facts)}"
 
 
 def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str], dialect: str) -> None:
@@ -191,8 +216,12 @@ def exportable(encoder: Encoder, dialect: str, min_count: float, hash_key: bytes
 
 
 def finish(expression: Any, dialect: str) -> str:
-    """Give the text of a statement."""
-    text: str = expression.sql(dialect=dialect, copy=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    """Give the text of a statement, in lines that can be read."""
+    shared = {"dialect": dialect, "unsupported_level": sqlglot.ErrorLevel.RAISE}
+    text: str = expression.sql(**shared)
+    # sqlglot puts this word where a text has a line break, and could not tell it from the word in a text.
+    if LINE_BREAK not in text:
+        text = expression.sql(**shared, pretty=True)
     # Values with this text are written in pieces; that is impossible for names.
     if dialect == "spark" and SUBSTITUTED in text:
         raise ValueError(f"A name holds {SUBSTITUTED!r}, where Spark puts its settings. Rename the column.")

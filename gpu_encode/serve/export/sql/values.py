@@ -5,11 +5,13 @@ digits wrongly, so for SQLite a float is written as a quotient of integers.
 """
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import sqlglot
 from sqlglot import exp
 
 from gpu_encode.serve.export import messages
@@ -33,27 +35,62 @@ DOUBLES_END = 2**53
 MOST_DIGITS = 38
 
 
+# Text that stands in quotes as it is, in every dialect; "$" may begin a setting of Spark.
+PLAIN = re.compile(r"[^'\\$\x00-\x1f\x7f]*")
+
+
 class Written(NamedTuple):
     """The values of one column in SQL.
 
     Parameters
     ----------
-    literals : list of Expression
-        One for each value, NULL for a null.
+    literals : list of str or None
+        The text of a literal for each value; None for a null.
+    dialect : str
+    quoted : bool
+        Whether the literals are text, which stands in quotes.
     type : DataType, optional
         The type to which the column of literals is cast.
     """
 
-    literals: list[Any]
+    literals: list[str | None]
+    dialect: str
+    quoted: bool = False
     type: Any = None
 
     def typed(self, literal: Any) -> Any:
         """Give a value of the column, or the whole column, in the column's type."""
         return literal if self.type is None else cast(literal, self.type)
 
+    def literal(self, number: int) -> Any:
+        """Give one literal as an expression."""
+        text = self.literals[number]
+        if text is None:
+            return exp.null()
+        return text_literal(text, self.dialect) if self.quoted else exp.Literal(this=text, is_string=False)
+
     def one(self) -> Any:
         """Give the first value."""
-        return self.typed(self.literals[0].copy())
+        return self.typed(self.literal(0))
+
+    def texts(self) -> list[str]:
+        """Give all literals as SQL; expressions of so many would take minutes."""
+        if not self.quoted:
+            return ["NULL" if text is None else text for text in self.literals]
+        if PLAIN.fullmatch("".join(filter(None, self.literals))):
+            return ["NULL" if text is None else f"'{text}'" for text in self.literals]
+        write_one = sqlglot.Dialect.get_or_raise(self.dialect).generator().sql
+        return ["NULL" if text is None else write_one(text_literal(text, self.dialect)) for text in self.literals]
+
+
+def text_literal(text: str, dialect: str) -> Any:
+    """Write one text, quoted by sqlglot."""
+    if dialect == "spark" and SUBSTITUTED in text:
+        parts = text.split(SUBSTITUTED)
+        ended = [*(f"{part}$" for part in parts[:-1]), parts[-1]]
+        begun = [ended[0], *("{" + part for part in ended[1:])]
+        return exp.Concat(expressions=[exp.Literal.string(part) for part in begun])
+    return exp.Literal.string(text)
 
 
 def cast(value: Any, type_: Any) -> Any:
@@ -82,7 +119,7 @@ def write(array: Any, name: str, dialect: str) -> Written:
     --------
     >>> import pyarrow as pa
     >>> written = write(pa.array([0.1, None]), "price", "duckdb")
-    >>> written.one().sql("duckdb"), written.literals[1].sql("duckdb")
+    >>> written.one().sql("duckdb"), written.texts()[1]
     ("CAST('0.1' AS DOUBLE)", 'NULL')
     >>> write(pa.array([0.1]), "price", "sqlite").one().sql("sqlite")
     '3602879701896397.0 / 36028797018963968'
@@ -94,29 +131,20 @@ def write(array: Any, name: str, dialect: str) -> Written:
 
 
 def write_text(array: Any, name: str, dialect: str) -> Written:
-    """Write text, quoted by sqlglot."""
-    texts = [None if text is None else text_literal(text, name, dialect) for text in array.to_pylist()]
-    return Written(or_null(texts))
-
-
-def text_literal(text: str, name: str, dialect: str) -> Any:
-    """Write one text."""
-    if "\0" in text:
+    """Write text."""
+    texts = array.to_pylist()
+    if "\0" in "".join(filter(None, texts)):
+        wrong = next(text for text in texts if text is not None and "\0" in text)
         raise ValueError(
-            f"Column {name!r} holds {text!r}: NUL cannot stand in SQL. Clean the column before fit, or leave such a "
-            "category out by min_count."
+            f"Column {name!r} holds {wrong!r}: NUL cannot stand in SQL. Clean the column before fit, or leave such "
+            "a category out by min_count."
         )
-    if dialect == "spark" and SUBSTITUTED in text:
-        parts = text.split(SUBSTITUTED)
-        ended = [*(f"{part}$" for part in parts[:-1]), parts[-1]]
-        begun = [ended[0], *("{" + part for part in ended[1:])]
-        return exp.Concat(expressions=[exp.Literal.string(part) for part in begun])
-    return exp.Literal.string(text)
+    return Written(texts, dialect, quoted=True)
 
 
-def write_booleans(array: Any, *_: str) -> Written:
+def write_booleans(array: Any, _: str, dialect: str) -> Written:
     """Write truth values."""
-    return Written([exp.null() if value is None else exp.convert(value) for value in array.to_pylist()])
+    return Written([None if value is None else str(value).upper() for value in array.to_pylist()], dialect)
 
 
 def write_integers(array: Any, name: str, dialect: str) -> Written:
@@ -124,20 +152,19 @@ def write_integers(array: Any, name: str, dialect: str) -> Written:
     numbers = array.to_pylist()
     if any(number is not None and number > LARGEST_INTEGER for number in numbers):
         raise messages.not_exact("Whole numbers beyond 2**63 - 1", name, dialect)
-    literals = [None if number is None else exp.Literal.number(number) for number in numbers]
-    return Written(or_null(literals), None if dialect == "sqlite" else BIGINT)
+    literals = [None if number is None else str(number) for number in numbers]
+    return Written(literals, dialect, type=None if dialect == "sqlite" else BIGINT)
 
 
 def write_floats(array: Any, name: str, dialect: str) -> Written:
     """Write floats, whose digits every dialect except SQLite reads exactly."""
     numbers = array.cast(pa.float64()).to_pylist()
     if dialect == "sqlite":
-        return Written(or_null([None if number is None else quotient(number, name) for number in numbers]))
-    literals = [None if number is None else exp.Literal.string(repr(number)) for number in numbers]
-    return Written(or_null(literals), DOUBLE)
+        return Written([None if number is None else quotient(number, name) for number in numbers], dialect)
+    return Written([None if number is None else repr(number) for number in numbers], dialect, True, DOUBLE)
 
 
-def quotient(number: float, name: str) -> Any:
+def quotient(number: float, name: str) -> str:
     """Write a float as an integer and powers of two; the quotient is exact."""
     if math.isnan(number):
         raise ValueError(
@@ -146,17 +173,14 @@ def quotient(number: float, name: str) -> Any:
         )
     if math.isinf(number):
         # SQLite reads digits beyond the largest float as infinity.
-        literal = exp.Literal.number("9e999")
-        return literal if number > 0 else exp.Neg(this=literal)
+        return "9e999" if number > 0 else "-9e999"
     over, under = number.as_integer_ratio()
     shift = max(0, over.bit_length() - 53)
-    written = exp.Literal.number(f"{abs(over) >> shift}.0")
-    for factor in powers(shift):
-        written = exp.Mul(this=written, expression=exp.Literal.number(factor))
-    for factor in powers(under.bit_length() - 1):
-        written = exp.Div(this=written, expression=exp.Literal.number(factor), typed=True)
+    factors = "".join(f" * {factor}" for factor in powers(shift))
+    divisors = "".join(f" / {factor}" for factor in powers(under.bit_length() - 1))
+    written = f"{abs(over) >> shift}.0{factors}{divisors}"
     # A zero can have a sign, too.
-    return exp.Neg(this=exp.Paren(this=written)) if math.copysign(1.0, number) < 0 else written
+    return f"-({written})" if math.copysign(1.0, number) < 0 else written
 
 
 def powers(exponent: int) -> list[int]:
@@ -174,12 +198,12 @@ def write_decimals(array: Any, name: str, dialect: str) -> Written:
     """Write decimals."""
     if dialect == "sqlite" or array.type.precision > MOST_DIGITS:
         raise messages.not_exact(f"Values of type {array.type}", name, dialect)
-    return as_text(array, f"DECIMAL({MOST_DIGITS}, {max(array.type.scale, 0)})")
+    return as_text(array, f"DECIMAL({MOST_DIGITS}, {max(array.type.scale, 0)})", dialect)
 
 
 def write_dates(array: Any, _: str, dialect: str) -> Written:
     """Write dates; for SQLite, as text in the format of its own functions."""
-    written = as_text(array, "DATE")
+    written = as_text(array, "DATE", dialect)
     return written._replace(type=None) if dialect == "sqlite" else written
 
 
@@ -192,25 +216,19 @@ def write_moments(array: Any, name: str, dialect: str) -> Written:
     except pa.ArrowInvalid as error:
         raise messages.not_exact("Moments finer than microseconds", name, dialect) from error
     if array.type.tz is None:
-        return as_text(whole, "TIMESTAMPNTZ")
-    texts = [None if text is None else exp.Literal.string(f"{text}+00:00") for text in spelled(whole)]
-    return Written(or_null(texts), exp.DataType.build("TIMESTAMPTZ"))
+        return as_text(whole, "TIMESTAMPNTZ", dialect)
+    texts = [None if text is None else f"{text}+00:00" for text in spelled(whole)]
+    return Written(texts, dialect, True, exp.DataType.build("TIMESTAMPTZ"))
 
 
-def as_text(array: Any, type_: str) -> Written:
+def as_text(array: Any, type_: str, dialect: str) -> Written:
     """Write values as text that is cast."""
-    literals = [None if text is None else exp.Literal.string(text) for text in spelled(array)]
-    return Written(or_null(literals), exp.DataType.build(type_))
+    return Written(spelled(array), dialect, True, exp.DataType.build(type_))
 
 
 def spelled(array: Any) -> list[str | None]:
     """Give values as Arrow writes them."""
     return array.cast(pa.large_string()).to_pylist()
-
-
-def or_null(literals: list[Any]) -> list[Any]:
-    """Replace missing literals by NULL."""
-    return [exp.null() if literal is None else literal for literal in literals]
 
 
 Writer = Callable[[Any, str, str], Written]
