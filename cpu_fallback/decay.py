@@ -45,18 +45,21 @@ def factors_of(steps: NDArray[np.int64]) -> NDArray[np.int64]:
 def spans_of(peaks: NDArray[np.int64], layout: Layout, powers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give the range of columns of each sum before and after it is multiplied by powers of two (sums, 4).
 
-    `peaks` are upper bounds of the magnitudes in each column; a column with the bound 0 holds only zeros.
+    `peaks` are upper bounds of the magnitudes in each column; a column with the bound 0 holds only zeros.  The second
+    range counts from the beginning of the first one, which begins with the lowest column that is not zero.
     """
     spans = []
     for _, _, columns in layout.measures():
         digits = [int(peak) for peak in peaks[columns]]
-        largest = sum(digit << 32 * position for position, digit in enumerate(digits))
+        filled = [position for position, digit in enumerate(digits) if digit] or [0]
+        largest = sum(digit << 32 * position for position, digit in enumerate(digits[filled[0] :]))
         first, end = 0, 1
         if largest:
             end = (largest.bit_length() + 31 + int(powers.max())) // 32 + 1
-            lowest = next(position for position, digit in enumerate(digits) if digit)
-            first = min(lowest + (int(powers.min()) >> 5), end - 1)
-        spans.append([columns.start, columns.stop, first, end])
+            first = min(int(powers.min()) >> 5, end - 1)
+        # One more column has room for carries.
+        stop = min(columns.start + filled[-1] + 2, columns.stop)
+        spans.append([columns.start + filled[0], stop, first, end])
     return np.array(spans, np.int64)
 
 
@@ -64,5 +67,8 @@ def layout_of(spans: NDArray[np.int64], layout: Layout) -> Layout:
     """Give the layout of multiplied sums, from `spans_of`."""
     spanned = zip(layout.measures(), spans.tolist(), strict=True)
     return Layout(
-        *(Window(window.low - 1 + first, end - first, False) for (window, _, _), (_, _, first, end) in spanned)
+        *(
+            Window(window.low - 1 + begin - columns.start + first, end - first, False)
+            for (window, _, columns), (begin, _, first, end) in spanned
+        )
     )

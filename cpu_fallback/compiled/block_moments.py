@@ -265,7 +265,7 @@ def spread_rows(
     for i in range(n):
         for column in range(n_width):
             held[column] = summed[i * n_width + column]
-        fraction[i], exponent[i] = spread(seen, line + own, line + q_own, shape, held[0], room)
+        fraction[i], _, exponent[i] = spread(seen, line + own, line + q_own, shape, held[0], room)
         line += length
 
 

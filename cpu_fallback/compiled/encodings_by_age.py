@@ -128,8 +128,10 @@ def pass_block(
     """Let each row of a block see its category and all rows, then add the row to both; give the number of encoded rows.
 
     Rows of ties with odd numbers are subtracted, and not encoded.  `at` is the number of rows encoded before the block.
+    If all times differ, the table has no sums at ties.
     """
-    width, (sums, at_tie, _) = cell_width(shape), table
+    width, sums, tied = cell_width(shape), table.sums, len(table.at_tie) > 0
+    before = table.at_tie if tied else sums
     length = width * shape.n_classes
     everything = len(sums) - length
     n_lines = everything // length
@@ -139,12 +141,13 @@ def pass_block(
         code, sign = np.int64(codes[i]), 1 - 2 * (ties[i] & 1)
         line = (code + n_lines if code < 0 else code) * length
         if sign > 0:
-            enter_time(line, length, ties[i], table)
-            enter_time(everything, length, ties[i], table)
+            if tied:
+                enter_time(line, length, ties[i], table)
+                enter_time(everything, length, ties[i], table)
             tile.codes[at], tile.numbers[at], tile.times[at] = codes[i], numbers[i], ties[i] >> 1
             for k in range(length):
-                tile.seen[np.uint64(at * length + k)] = at_tie[np.uint64(line + k)]
-                tile.around[np.uint64(at * length + k)] = at_tie[np.uint64(everything + k)]
+                tile.seen[np.uint64(at * length + k)] = before[np.uint64(line + k)]
+                tile.around[np.uint64(at * length + k)] = before[np.uint64(everything + k)]
             at += 1
         cell = np.int64(classes[i]) * width if len(classes) else 0
         for k in range(width):
@@ -158,9 +161,11 @@ def pass_block(
 def find_peaks(digits: Array, peaks: Array) -> None:
     """Raise each peak to at least the magnitude of every digit of its column, and below the next power of two."""
     width = len(peaks)
-    for cell in range(0, len(digits), width):
-        for k in range(width):
-            peaks[k] |= abs(digits[np.uint64(cell + k)])
+    for k in range(width):
+        peak = np.int64(0)
+        for cell in range(0, len(digits), width):
+            peak |= abs(digits[np.uint64(cell + k)])
+        peaks[k] |= peak
 
 
 @stage
@@ -279,11 +284,11 @@ class Ageing:
         self.factors = np.zeros((0, 2), np.int64) if steps is None else factors_of(steps)
         self.flat = freeze(self.factors.reshape(-1), np.int64)
 
-    def view(self, peaks: Array) -> tuple[Shape, View]:
-        """Describe how rows see cells, and how cells are stored; `peaks` belong to the sums of a tile."""
+    def view(self, peaks: Array, times: Array) -> tuple[Shape, View]:
+        """Describe how rows see cells, and how cells are stored; peaks and times are those of a tile, in order."""
         if not self.loses:
             return shape_of(self.layout, self.n_classes), View(NO_NUMBERS, self.flat)
-        spans = spans_of(peaks, self.layout, self.factors[:, 1])
+        spans = spans_of(peaks, self.layout, self.factors[times[0] : times[-1] + 1, 1])
         shape = shape_of(layout_of(spans, self.layout), self.n_classes)
         return shape, View(freeze(spans.reshape(-1), np.int64), self.flat)
 
@@ -303,7 +308,8 @@ def encodings_by_age(
         return None
     held = layout if steps is None else room_for_two_blocks(layout)
     length, first_output = n_classes * held.width, n_classes - out.values.shape[1]
-    cell, table = shape_of(held, n_classes), table_of(n_categories + 3, length, True)
+    tied = len(starts) < len(order.rows)
+    cell, table = shape_of(held, n_classes), table_of(n_categories + 3, length, tied)
     given = freeze(order.rows, np.int64), freeze(order.ties, np.int64)
     gone = freeze(np.zeros_like(starts) if order.firsts is None else starts[order.firsts], np.int64)
     blocks, ageing = blocks_of_times(steps, held, len(table.sums)), Ageing(held, n_classes, steps)
@@ -315,7 +321,7 @@ def encodings_by_age(
     while n := merge_rows(*given, gone, state, numbers, times):
         mine, when = freeze(numbers[:n], np.int64), freeze(times[:n], np.int64)
         n_encoded = hand_out_by_age(parts_of(rows.pick(mine), held), mine, when, cell, blocks, table, tile)
-        seen_shape, view = ageing.view(tile.peaks)
+        seen_shape, view = ageing.view(tile.peaks, tile.times[:n_encoded])
         fixed = burned, held.width, CellRule(seen_shape, first_output, rule), view, tile
         lost += run_counting(blend_by_age, n_encoded, fixed, to)
         burned -= n_encoded

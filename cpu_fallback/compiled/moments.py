@@ -194,8 +194,8 @@ def count_digits(digits: Array, n: int) -> int:
 
 
 @stage
-def deviation(accumulators: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, int]:
-    """Give N * Q - S**2, rounded once, as (fraction, exponent); the digits of N are in `room`."""
+def deviation(accumulators: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, float, int]:
+    """Give N * Q - S**2 as (hi, lo, exponent); the digits of N are in `room`."""
     n_sign = magnitude(room.summed, 0, shape.n_width, room.n)
     magnitude(accumulators, s_at, shape.s_width, room.s)
     q_sign = magnitude(accumulators, q_at, shape.q_width, room.q)
@@ -209,17 +209,19 @@ def deviation(accumulators: Array, s_at: int, q_at: int, shape: Shape, room: Roo
         room.columns[i] = 0
     add_product(room.n, n, room.q, q, n_sign * q_sign, room.columns, left - low)
     add_product(room.s, s, room.s, s, -1, room.columns, right - low)
-    fraction, _, exponent = pair(room.columns, 0, width, low)
-    return fraction, exponent
+    return pair(room.columns, 0, width, low)
 
 
 @inlined
-def spread(accumulators: Array, s_at: int, q_at: int, shape: Shape, n: int, room: Room) -> tuple[float, int]:
-    """Give N * Q - S**2: in plain integers if these are small, in a few words if these are enough, else by digits."""
+def spread(accumulators: Array, s_at: int, q_at: int, shape: Shape, n: int, room: Room) -> tuple[float, float, int]:
+    """Give N * Q - S**2 as (hi, lo, exponent), where hi is rounded once.
+
+    It uses plain integers if these are small, a few words if these are enough, else digits.
+    """
     if shape.n_width == shape.s_width == shape.q_width == 1 and shape.n_low == shape.s_low == shape.q_low == 0:
         s, q = accumulators[s_at], accumulators[q_at]
         if 0 <= n < SMALL and 0 <= q < SMALL and -SMALL < s < SMALL and -SAFE < n * q - s * s < SAFE:
-            return float(n * q - s * s), 0
+            return float(n * q - s * s), 0.0, 0
     ahead = shape.q_low - 2 * shape.s_low
     narrow = shape.n_width == 1 and max(shape.s_width, shape.q_width) <= WORD_DIGITS
     if narrow and shape.n_low == 0 and 0 <= ahead <= 1:
@@ -227,10 +229,10 @@ def spread(accumulators: Array, s_at: int, q_at: int, shape: Shape, n: int, room
         fits, q_high, q_middle, q_bottom = carry_to_words(accumulators, q_at, shape.q_width)
         # The total's magnitude must be below 2**127: then its first word only repeats the sign of the second.
         if fits and total_fits and 0 <= n < COUNTS and np.int64(s_high) == np.int64(s_middle) >> 63:
-            fraction, exponent = spread_of_words(
+            upper, lower, exponent = spread_of_words(
                 np.uint64(n), (s_high, s_middle, s_bottom), (q_high, q_middle, q_bottom), ahead
             )
-            return fraction, exponent + 64 * shape.s_low if fraction else 0
+            return upper, lower, exponent + 64 * shape.s_low if upper else 0
     return deviation(accumulators, s_at, q_at, shape, room)
 
 
@@ -299,7 +301,7 @@ def moments_range(
             )
             if deviations:
                 q_at = s_at if shape.by_class else s_at + shape.s_width
-                fraction[i, label - first], exponent[i, label - first] = spread(
+                fraction[i, label - first], _, exponent[i, label - first] = spread(
                     accumulators, s_at, q_at, shape, summed[0], room
                 )
 

@@ -223,23 +223,24 @@ def less(left: Four, right: Four) -> Four:
 
 
 @inlined
-def round_four(number: Four) -> tuple[float, int]:
-    """Round four words in two's complement, with their lowest digit at position 0, to (fraction, exponent)."""
+def round_four(number: Four) -> tuple[float, float, int]:
+    """Round four words in two's complement, with their lowest digit at position 0, to (hi, lo, exponent)."""
     negative = number[0] >> SIGN != ZERO
     high, third, second, low = less((ZERO, ZERO, ZERO, ZERO), number) if negative else number
     top = 7
     while high == ZERO and top > 1:
         high, third, second, low, top = third, second, low, ZERO, top - 2
     if high == ZERO:
-        return 0.0, 0
+        return 0.0, 0.0, 0
     # Bits below the third word only decide ties.
-    fraction, _, exponent = round_words(high, third, second | np.uint64(low != ZERO), top)
-    return -fraction if negative else fraction, exponent
+    sign = -1.0 if negative else 1.0
+    upper, lower, exponent = round_words(high, third, second | np.uint64(low != ZERO), top)
+    return sign * upper, sign * lower, exponent
 
 
 @inlined
-def spread_of_words(count: np.uint64, total: Three, square: Three, ahead: int) -> tuple[float, int]:
-    """Give count * square * 2**(32 * ahead) - total**2, rounded once; `ahead` is 0 or 1, |total| is below 2**127."""
+def spread_of_words(count: np.uint64, total: Three, square: Three, ahead: int) -> tuple[float, float, int]:
+    """Give count * square * 2**(32 * ahead) - total**2 as a pair; `ahead` is 0 or 1, |total| is below 2**127."""
     negative = square[0] >> SIGN != ZERO
     high, middle, low = absolute(*square)
     left = times_count(high, middle, low, count)

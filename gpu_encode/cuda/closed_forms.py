@@ -1,79 +1,7 @@
-"""Leave-one-out by closed forms: formulas, bounds of their errors, and the numbers that each category gives them.
+"""Leave-one-out by closed forms: the numbers that the rows of each category share.
 
-A row with target v sees n - 1 rows of its category, whose sum is S - v and whose sum of squares is Q - v**2.  Among all
-rows it sees N - 1, with the sums T - v and TQ - v**2.  Its encoding is a function of v and of a few numbers of its
-category, which are called its line.  gpu_encode/cuda/raw/closed_forms.cuh computes this function as q, with an error
-bound e.  It is proven below that the definition's float64 encoding F is in [q - e, q + e].  Rounding is monotone: if
-both ends of this interval round to the same number, F rounds to it, too.  All other rows are listed, and exact code
-encodes them.
-
-**Estimates** (m-estimates; means, with m = 0): the prior is the mean of the others, or a number p.
-
-    encoding = (A - K v) R,    A = S (N - 1) + m T,  K = N - 1 + m,  R = 1 / ((n - 1 + m) (N - 1))
-                          or   A = S + m p,          K = 1,          R = 1 / (n - 1 + m)
-
-F is that quotient, rounded once.  If its category does not count, a row has the mean of all others, A = K T and R = 1 /
-(K (N - 1)), or a number.
-
-**Blends** (empirical Bayes, sigmoid): with mean M = (S - v) / (n - 1), prior U = (T - v) / (N - 1) or p, the sums of
-squares V = (n - 1)(Q - v**2) - (S - v)**2 = c0 + v (c1 - n v), c0 = (n - 1) Q - S**2, c1 = 2 S, and W likewise of all
-rows,
-
-    encoding = X = M + s (U - M),    s = O / (W + O),  O = V a,  a = (N - 1)**2 / (n - 1)**3.
-
-F is the result of the steps of `blend_one` on M, U, V and W, each rounded once.  With a sigmoid O is a number, W = 1.
-
-Errors
-------
-u is 2**-53.  "Within k g" means that the error is at most k u g, where g is a sum of magnitudes; every k is rounded up
-by more than the terms of u**2 add.  The numbers of a line are correctly rounded, except for a few u**2, so each is
-within 1 of itself.  If a sum (A, S, T) is not exact, the sum, or the low part of its pair, is rounded to odd, within 2.
-So an even sum, or an even low part, is exact.
-
-*Estimates as floats.*  With G = abs(A) + abs(K v): K v is within 2.1 G (K, product), A - K v within 3.2 G (A: 2;
-difference), times R within 5.3 G R (R, product).  e = 8 u G R = 2**-50 G R.
-
-*Blends as floats.*  Y = (abs(S) + abs(v)) / (n - 1) + (abs(T) + abs(v)) / (N - 1), or with abs(p) as its second term.
-M and U are within 5.01 of their part of Y (sum: 2; difference, share, product).  With H = abs(c0) + abs(v) (abs(c1) +
-n abs(v)) V is within 4.1 H; a, of four steps, is within 4, so O is within 9.2 H a.  W is within 4.1 H'.  Z = H a + H'
-bounds O + W and abs(O) and abs(W), and B, the computed W + O, is within 10.3 Z.  The closed form holds for a row only
-if Z <= 2**40 B, so that B is right to one part in 700; then s is within 22 Z / B (O: 9.2, B: 10.3 since s <= 1,
-reciprocal and product: 2), and below 1.01.  Hence q is within 5.01 Y + 1.01 (5.01 Y + Y) + 1.02 Y + Y <= 13.2 Y (M; U -
-M, rounded; product; sum) and 22.1 D Z / B, D = abs(U - M), of X.  F is within 2.01 Y (M, U, the last sum) and 12 s D of
-X: O / W is within 8 (V and W rounded, two divisions each, a product, a division), which moves s by 8 s (1 - s), and 4
-more steps follow, with parts of at most one half; s <= Z / B (1 + 1/700).  So e = 16 u Y + 64 u D Z / B.
-
-*Pairs.*  A pair (h, l) that stands for x, abs(x) <= g, is [c, k] if abs(l) <= c u g and abs(h + l - x) <= k u**2 g:
-
-    plus:                 [c1, k1] and [c2, k2] give [1 + c, k + 1 + 2 c], of the larger c and k, for the sum of both g
-    times a double:       [1 + c, k + 1 + c]
-    times a pair [1, r]: [2 + c, k + r + 3 + 3 c]
-
-since `two_sum` and `two_product` are exact, and each rounding of a low part is at most u times that part.  Sums of
-digits are [1, 2] (`round_columns`), 1 / (n - 1) is [1, 3], K is exact.
-
-*Estimates as pairs.*  A is computed by `weigh` and `two_sum` within 9 u**2 of its parts' sum; if cancellation leaves
-less than 2**-16 of it, there is no line, so A is [1, 2**20].  R is [1, 20].  K v is [2, 3], the difference [3, 2**20
-+ 6], times R [5, 2**20 + 38]; rounding the low part takes 5 more.  e = 2**26 u**2 G R = 2**-80 G R.
-
-*Moments as pairs.*  S - v is [2, 5], times 1 / (n - 1) [4, 17]; n v is [1, 0], 2 S - n v [2, 5], times v [3, 8], plus
-c0 [4, 15]; rounding the low part takes 4 more.  e is 64 u**2 = 2**-100 of the magnitudes.  If both ends round to one
-number, this number is the moment, rounded once, and the steps of `blend_one` follow unchanged.  Here V and W are
-doubles, while `blend_one` keeps a power of two separately.  Both give the same result if all quotients are normal
-numbers: O / W must be in [2**-1000, 2**1000].
-
-*The ends of the range.*  Products below 2**-1022 add at most 2**-1074 each.  Every factor that follows is at most 1
-(R, shares and s), or a <= 2**106 after V, so such errors are below 2**-960 in O, where B >= 2**-900, and below
-2**-1070 in M, U and q.  Floats are taken from 2**-126 on, where e >= 2**-177; pairs from 2**-900 on, where e >=
-2**-1000. An e that is infinite or NaN decides nothing.
-
-*Ties.*  The mean of a few doubles is often exactly between two doubles.  If S is known exactly, `round_tie` compares S
-- v with n - 1 times the midpoint, and says whether they are equal.  If they are, its steps are exact.
-
-*Exact zeros.*  If S is known exactly and S - v = 0, or if A = 0 (A is never rounded to zero) and v = 0, the encoding or
-mean is +0.0.  If a category has two rows, one is left; if all of its rows are equal (n Q = S**2, by digits), the others
-are equal, too.  In both cases V is zero, which its line shows by c0 = c1 = n = 0, and F is M.  If all rows of all
-categories are equal, W may be any number, such as 1.
+`cpu_fallback.compiled.closed_forms` states and proves the formulas and the bounds of their errors;
+gpu_encode/cuda/raw/closed_forms.cuh computes them.  Lines for float32 encodings have floats instead of pairs.
 """
 
 import math
@@ -82,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import ABSENT, REAL
+from cpu_fallback.compiled.closed_forms import CANCELLED, invert, top_and_bottom, weigh
 from cpu_fallback.compiled.estimates import in_range, plain_pair
 from cpu_fallback.compiled.moments import Shape
-from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.compiled.shrinkage import weights_of
 from cpu_fallback.compiled.ties import two_sum
@@ -107,8 +35,6 @@ CONSTANT, OF_ALL = LISTED + 1, LISTED + 2
 # Number of doubles in a line, by the number of bytes of an encoding.
 NARROW_BLEND, WIDE_BLEND = 6, 8
 ESTIMATE_WIDTHS, BLEND_WIDTHS = {4: 2, 8: 4}, {4: NARROW_BLEND, 8: WIDE_BLEND}
-# If cancellation leaves less than this share of a sum, its estimates have no closed form.
-CANCELLED = 2.0**-16
 # Threads of a block: there are enough registers for two or three such blocks.
 THREADS = min(raw.THREADS, 256)
 # Making a line takes as long as the exact encodings of this many rows.
@@ -167,22 +93,6 @@ def put_sum(words: "Array", at: int, wide: bool, high: float, low: float, exact:
 
 
 @device_function
-def weigh(high: float, low: float, factor: float) -> tuple[float, float]:
-    """Multiply a pair by a number."""
-    product = high * factor
-    return product, product_error(product, high, factor) + low * factor
-
-
-@device_function
-def invert(high: float, low: float) -> tuple[float, float]:
-    """Give the reciprocal of a pair."""
-    first = 1.0 / high
-    product = first * high
-    rest = ((1.0 - product) - product_error(product, first, high)) - first * low
-    return first, rest * first
-
-
-@device_function
 def total_pair(sums: "Array", at: int, shape: Shape) -> tuple[float, float]:
     """Give S of a cell as a pair of numbers; the second one is NaN if they are too large or too small."""
     high, lower, exponent = sum_pair(sums, at + shape.n_width, shape)
@@ -211,19 +121,6 @@ def write_estimate(
         put_pair(words, at + (2 if wide else 1), wide, share[0], share[1])
     else:
         words[at] = LISTED
-
-
-@device_function
-def top_and_bottom(
-    own: tuple[float, float], everything: tuple[float, float], fewer: float, above: float, m: float, rule: FusedRule
-) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """Give A of a category that counts, its divisor, and the size of A's parts, from S, T, n - 1 and N - 1."""
-    bottom, prior = two_sum(fewer, m), weigh(rule.prior, 0.0, m)
-    if rule.by_mean and m > 0.0:
-        own, bottom = weigh(own[0], own[1], above), weigh(bottom[0], bottom[1], above)
-        prior = weigh(everything[0], everything[1], m)
-    top, rest = two_sum(own[0], prior[0])
-    return (top, rest + (own[1] + prior[1])), bottom, abs(own[0]) + abs(prior[0])
 
 
 @kernel

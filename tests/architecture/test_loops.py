@@ -9,6 +9,7 @@ from tests.architecture.imports import modules, tree, within
 # Loops over categories, keys or strings do so much arithmetic per step that computing an index costs little.
 OF_CATEGORIES = {
     "blending",
+    "closed_forms",
     "conjunction_scores",
     "conjunctions",
     "key_sums",

@@ -1,5 +1,5 @@
-// Encodings by closed forms, each with an error bound.  gpu_encode/cuda/closed_forms.py states and proves the forms and
-// bounds: an encoding is used only if all numbers within the bound round to the same number.
+// Encodings by closed forms, each with an error bound.  cpu_fallback/compiled/closed_forms.py states and proves the
+// forms and bounds: an encoding is used only if all numbers within the bound round to the same number.
 #include "double_double.cuh"
 
 // If a sum is not exact it is odd; a pair is odd if its low part is.

@@ -1,5 +1,5 @@
-// Numbers of about 106 bits, as sums of two doubles.  gpu_encode/cuda/closed_forms.py gives the error of each step. No
-// step may overflow; a product below 2^-1022 loses at most 2^-1074.
+// Numbers of about 106 bits, as sums of two doubles.  cpu_fallback/compiled/closed_forms.py gives the error of each
+// step. No step may overflow; a product below 2^-1022 loses at most 2^-1074.
 
 struct Pair {
     double high, low;

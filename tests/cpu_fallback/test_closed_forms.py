@@ -1,0 +1,95 @@
+"""Leave-one-out by closed forms on a CPU, and by exact code for undecided rows: the bits of NumPy's expressions."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from cpu_fallback.types import Rows
+from tests import backends
+from tests.cases import pairs
+from tests.cpu_fallback.test_row_encodings import RULES, SMOOTHINGS
+from tests.cuda.test_leave_one_out import CLOSED, N_CATEGORIES, TARGETS, Data, assert_same
+
+EXTREMES = {
+    "huge": lambda random, size: random.standard_normal(size) * 1e300,
+    "tiny": lambda random, size: random.standard_normal(size) * 1e-300,
+    "all magnitudes": lambda random, size: random.standard_normal(size) * 10.0 ** random.integers(-300, 300, size),
+    "opposite": lambda random, size: np.resize([0.1, -0.1, 1e16, -1e16], size),
+    "neighbours": lambda random, size: np.where(random.random(size) < 0.5, 1.0, 1 + 2.0**-52),
+}
+# No GPU is needed.
+pytestmark = pytest.mark.host
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    with backends.backend("compiled") as operations:
+        yield operations
+
+
+@pytest.fixture
+def module():
+    return import_module("cpu_fallback.compiled.leave_one_out_encodings")
+
+
+@pytest.fixture
+def open_rows(module, monkeypatch):
+    """Return a list: how many rows each call left to exact code."""
+    found, encode = [], module.encode_by_closed_forms
+
+    def watched(*given):
+        lost, numbers = encode(*given)
+        found.append(len(numbers))
+        return lost, numbers
+
+    monkeypatch.setattr(module, "encode_by_closed_forms", watched)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("target", "smoothing", "rule"), pairs([*TARGETS, *EXTREMES], CLOSED, RULES))
+@pytest.mark.filterwarnings("ignore:.*beyond the range of float32")
+def test_encodings_are_those_of_the_definition(compiled, monkeypatch, target, smoothing, rule, dtype):
+    for name, draw in EXTREMES.items():
+        monkeypatch.setitem(TARGETS, name, draw)
+    for size in (9, 203, 700):
+        assert_same(compiled, Data(target, size, smoothing, rule), dtype)
+
+
+@pytest.mark.parametrize("smoothing", CLOSED)
+@pytest.mark.parametrize("rule", RULES)
+def test_categories_of_one_row_or_one_for_all(compiled, smoothing, rule):
+    data = Data("real", 90, smoothing, rule)
+    for codes in (np.arange(90) % N_CATEGORIES, np.zeros(90), np.where(np.arange(90) < N_CATEGORIES, np.arange(90), 0)):
+        data.rows = Rows(codes.astype(np.int32), None, data.rows.target, None)
+        assert_same(compiled, data, "float64")
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, smoothing):
+    for target in ("real", "float32", "whole", "alike"):
+        data = Data(target, 30_000, smoothing)
+        out = np.empty((30_000, 1), order="F")
+        data.encode(compiled, Rows(data.rows.codes, None, data.rows.target.astype(float), None), out)
+    # Every estimate with a tiny m is left to its digits.
+    assert max(open_rows) == 30_000 if smoothing == "tiny m" else sum(open_rows) < 1e-4 * 120_000
+
+
+@pytest.mark.parametrize("number", [0.0, 1.0, np.nan], ids=["zeros", "ones", "NaN"])
+def test_rows_read_no_number_that_is_not_written(compiled, module, monkeypatch, number):
+    monkeypatch.setattr(module, "empty", lambda size, kind: np.full(size, number if kind is np.float64 else 0, kind))
+    monkeypatch.setitem(RULES, "large", {"prior": 2.0**118, "unseen": 7.5, "missing": "nan", "min_count": 3.0})
+    for rule in RULES:
+        for smoothing in CLOSED:
+            data = Data("real", 300, smoothing, rule)
+            data.rows.target[...] = np.random.default_rng(3).standard_normal(300) * 2.0**118
+            data.rows.target[data.rows.codes == 1] *= 2.0**28
+            assert_same(compiled, data, "float64")
+
+
+def test_what_has_no_closed_form(compiled, open_rows):
+    weight = np.random.default_rng(1).random(60)
+    for data in (Data("real", 60, weight=weight), Data("real", 60, "tiny m"), Data("real", N_CATEGORIES)):
+        assert_same(compiled, data, "float64")
+    assert open_rows == [60, 60, N_CATEGORIES]
