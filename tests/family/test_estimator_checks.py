@@ -4,8 +4,6 @@ import inspect
 from typing import Any
 
 import pytest
-import sklearn
-from packaging.version import Version
 
 import gpu_encode as ge
 from tests.estimator_checks import unexpected
@@ -20,7 +18,6 @@ EQUAL_VALUES = (
     "of rows that are all different, singular values are equal, and only the space of their vectors is defined"
 )
 LEFT_OUT = "a row that weighs two is left out whole, of two equal ones one: tuned weights differ"
-LOW_RANK = "the check's table of counts has less rank than two components, and an error says so"
 # Every check that fails, and why. Whoever fails none is not named.
 EXPECTED: dict[str, dict[str, str]] = {
     "CatBoostEncoder": APART_CHECKS,
@@ -28,11 +25,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     "ImpactEncoder": APART_CHECKS,
     "WeightOfEvidenceEncoder": APART_CHECKS,
     "ConvexBlend": {"check_dtype_object": "scores are numbers"},
-    "CooccurrenceEncoder": {
-        "check_sample_weights_pandas_series": LOW_RANK,
-        "check_sample_weights_not_an_array": LOW_RANK,
-        WEIGHTS: EQUAL_VALUES,
-    },
+    "CooccurrenceEncoder": {WEIGHTS: EQUAL_VALUES},
     "OneHotEncoder": {WEIGHTS: "a value that only rows of weight zero have is unknown, and unknown values are refused"},
     "ProximityClassifier": {WEIGHTS: LEFT_OUT},
     "ProximityRegressor": {WEIGHTS: LEFT_OUT},
@@ -41,8 +34,6 @@ EXPECTED: dict[str, dict[str, str]] = {
         WEIGHTS: "folds are of rows, so a row that weighs two is in one fold, and two rows may be in two"
     },
 }
-if Version(sklearn.__version__) < Version("1.8"):
-    EXPECTED["CooccurrenceEncoder"]["check_dtype_object"] = LOW_RANK
 # Whole estimators that the checks cannot fit.
 NOT_CHECKED = {
     "GradientEncoder": "y is two columns, a gradient and a hessian, and the checks have one",
