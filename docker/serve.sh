@@ -3,5 +3,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+if [ ! -f "${MODEL:?the path of a saved model, as in MODEL=returns.model docker/serve.sh}" ]; then
+    echo "there is no model $MODEL: give the path of a file that encoder.save or fit-transform --model wrote" >&2
+    exit 2
+fi
 exec uvicorn --host "${HOST:-0.0.0.0}" --port "${PORT:-8000}" --workers "${WORKERS:-1}" \
     --app-dir examples/service encode_rows:app

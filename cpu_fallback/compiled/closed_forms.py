@@ -215,9 +215,10 @@ def total_pair(sums: Array, at: int, shape: Shape) -> tuple[float, float]:
 
 @stage
 def write_open(lines: Lines, i: int, kind: int, constant: float) -> None:
-    """Write a line without a closed form."""
+    """Write a line without a closed form: all of it is NaN, since rows may read any part of the line of all rows."""
     width = len(lines.numbers) // len(lines.kinds)
-    lines.kinds[i], lines.numbers[i * width], lines.numbers[i * width + 1] = kind, math.nan, constant
+    lines.kinds[i], lines.numbers[i * width : (i + 1) * width] = kind, math.nan
+    lines.numbers[i * width + 1] = constant
 
 
 @stage

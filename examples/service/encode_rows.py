@@ -68,7 +68,8 @@ def read_model() -> None:
     """Read the model file; after an error the old model stays."""
     app.state.read_at = time_of_reload()
     # A row has the columns that are encoded; those that passed through at fit are not asked for.
-    app.state.encode = load(MODEL).row_encoder(passed=False, counts=True)
+    encoder = load(MODEL)
+    app.state.encode, app.state.origin = encoder.row_encoder(passed=False, counts=True), encoder.origin_
 
 
 read_model()
@@ -124,8 +125,8 @@ def reload() -> list[str]:
 
 @app.get("/health")
 async def health() -> dict[str, Any]:
-    """Say that the worker answers, and what its model gives."""
-    return {"status": "ok", "names": app.state.encode.names}
+    """Say that the worker answers, what its model gives, and where the model comes from."""
+    return {"status": "ok", "names": app.state.encode.names, "origin": app.state.origin}
 
 
 # The measures, in the text format of Prometheus.

@@ -22,10 +22,12 @@ def natural_number(word: str) -> int:
 
     Examples
     --------
-    >>> natural_number("20")
-    20
+    >>> natural_number("20"), natural_number("1e9"), natural_number("1_000_000")
+    (20, 1000000000, 1000000)
     """
-    if not word.isdecimal():
+    if match := re.fullmatch(r"(\d{1,3})e(\d{1,2})", word, re.ASCII):
+        return int(match[1]) * 10 ** int(match[2])
+    if not re.fullmatch(r"\d+(_\d+)*", word, re.ASCII):
         message = f"{word!r} is not a whole number from 0 up"
         raise argparse.ArgumentTypeError(message)
     return int(word)
@@ -142,7 +144,17 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
 # What `--help` shows of a command with more options than a screen has lines.
 COMMON = (
     *("-h", "--help-all", "--target", "--model", "--columns", "--interactions", "--encoder", "--cv", "--smooth"),
-    *("--weight", "--memory-limit", "--overwrite", "--html", "--json", "--rows", "--groups", "--device-memory"),
+    *(
+        "--weight",
+        "--memory-limit",
+        "--overwrite",
+        "--resume",
+        "--html",
+        "--json",
+        "--rows",
+        "--groups",
+        "--device-memory",
+    ),
 )
 # Options with one value for all columns also accept a dict with a value for each column.
 BY_COLUMN = """one value for all columns, or one for each (cv, smooth, prior, regularization, priors, handle-unknown):
@@ -198,7 +210,7 @@ EXPORT: dict[str, list[Option]] = {
         ("--min-count", "N", "leave out categories with fewer rows: their rows are encoded like unseen values (0)",
          {"type": float, "default": 0.0}),
         ("--hash-key-file", "FILE", ("replace values by hashes, whose key is the bytes of this file, 16 or more; "
-         "new rows have to hold the same hashes (gpu_encode.serve.export.hash_values)")),
+         "new rows have to hold the same hashes (gpu_encode.export.hash_values)")),
         ("--overwrite", None, "replace the output that is there already"),
     ],
     "onnx": [

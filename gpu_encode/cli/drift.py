@@ -23,6 +23,7 @@ from gpu_encode.cli.transform import load
 from gpu_encode.words.terminal import printable
 
 MEASURES = ("rows", "unknown", "missing", "psi", "psi_by_chance")
+SHARES = ("unknown", "missing")
 RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*%?", re.ASCII | re.IGNORECASE)
 
@@ -56,14 +57,29 @@ class Condition(NamedTuple):
             if word not in MEASURES:
                 measures = ", ".join(MEASURES)
                 refuse(f"--fail-if: {text!r}: {word!r} is no measure ({measures}){close_match(word, MEASURES)}")
-        return cls(text, column.strip(), found[1], found[2], factors)
+        condition = cls(text, column.strip(), found[1], found[2], factors)
+        condition.refuse_if_never_met()
+        return condition
 
-    def failure(self, row: dict[str, Any]) -> str | None:
-        """Say how a column's row of the report meets the condition; None if it does not."""
-        limit = math.prod(
+    def refuse_if_never_met(self) -> None:
+        """Refuse a limit that no report can pass: an alarm that never rings would be taken for good news."""
+        if any(factor in MEASURES for factor in self.factors):
+            return
+        limit, most = self.limit({}), 1.0 if self.measure in SHARES else math.inf
+        if not any(RELATIONS[self.relation](value, limit) for value in (0.0, most)):
+            least, percent = ("0 to 1", f", and {limit:g}% is {limit / 100:g}") if most == 1 else ("0 up", "")
+            refuse(f"--fail-if: {self.text!r} is never met: {self.measure} is a number from {least}{percent}")
+
+    def limit(self, row: dict[str, Any]) -> float:
+        """Give the product of the factors for a row of the report."""
+        return math.prod(
             row[factor] if factor in MEASURES else float(factor.rstrip("% ")) / (100 if "%" in factor else 1)
             for factor in self.factors
         )
+
+    def failure(self, row: dict[str, Any]) -> str | None:
+        """Say how a column's row of the report meets the condition; None if it does not."""
+        limit = self.limit(row)
         if not RELATIONS[self.relation](row[self.measure], limit):
             return None
         return f"{self.measure} {row[self.measure]:.6g} {self.relation} {limit:.6g}"

@@ -93,7 +93,10 @@ def nothing_to_do(options: argparse.Namespace) -> bool:
     written = min(path.stat().st_mtime_ns for path in made)
     if any(file.state()[1] > written for file in find(source_of(options)).files) or is_empty(output):
         return False
-    say(f"nothing to do: {options.output} is there, newer than what it is made of, and no run was interrupted")
+    say(
+        f"nothing to do: {options.output} is there, newer than what it is made of, and no run was interrupted (its "
+        "options are not compared with these: leave --resume out, and give --overwrite, to encode anew)"
+    )
     return True
 
 

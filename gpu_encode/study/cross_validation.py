@@ -34,17 +34,19 @@ Choose = Callable[[Encoder, Table, Table | None], Encoder]
 
 
 class EncodedFold(NamedTuple):
-    """One outer fold: row numbers, encodings, and the encoder.
+    """One outer fold: row numbers, encodings, the encoder and targets.
 
     Parameters
     ----------
     train, test : int64 array
-        Rows outside the fold, and rows of the fold.
+        Positions of the rows outside the fold, and of the rows of the fold.
     encoded_train, encoded_test : table
         Training encodings of the rows outside the fold, by the encoder's scheme; encodings of the fold's rows as new
         rows.
     encoder : Encoder
         Fitted to the rows outside the fold.
+    y_train, y_test : array or table, or None without y
+        Their targets, of the kind of y.
     """
 
     train: NDArray[np.int64]
@@ -52,6 +54,8 @@ class EncodedFold(NamedTuple):
     encoded_train: Any
     encoded_test: Any
     encoder: Encoder
+    y_train: Any
+    y_test: Any
 
 
 def cross_val_transform(
@@ -91,7 +95,8 @@ def cross_val_transform(
     Returns
     -------
     iterator of EncodedFold
-        One for each outer fold, made when it is asked for: ``train, test, encoded_train, encoded_test, encoder``.
+        One for each outer fold, made when it is asked for, with the fields ``train, test, encoded_train, encoded_test,
+        encoder, y_train, y_test``.
 
     Raises
     ------
@@ -123,8 +128,8 @@ def cross_val_transform(
     >>> X, y = shops[:, None], (rng.random(2000) < rates[shops]).astype(int)
     >>> scores = []
     >>> for fold in cross_val_transform(TargetEncoder(), X, y, cv=4):
-    ...     model = LogisticRegression().fit(fold.encoded_train, y[fold.train])
-    ...     scores.append(model.score(fold.encoded_test, y[fold.test]))
+    ...     model = LogisticRegression().fit(fold.encoded_train, fold.y_train)
+    ...     scores.append(model.score(fold.encoded_test, fold.y_test))
     >>> [round(score, 2) for score in scores]
     [0.69, 0.74, 0.73, 0.73]
     """
@@ -287,7 +292,8 @@ def encode_folds(
         rows, given = frames.take(X, train), pick(vectors, train)
         fitted = clone(encoder if choose is None else choose(clone(encoder), rows, given["y"]))
         encoded = fitted.fit_transform(rows, **given)
-        yield EncodedFold(train, test, encoded, fitted.transform(frames.take(X, test)), fitted)
+        labels = given["y"], pick(vectors, test)["y"]
+        yield EncodedFold(train, test, encoded, fitted.transform(frames.take(X, test)), fitted, *labels)
 
 
 def encode_numbered(
@@ -303,10 +309,12 @@ def encode_numbered(
         fitted, columns = clone(encoder), {at: split_column(of, train, test) for at, of in numbered.items()}
         trained = NumberedRows.of(whole, train, {at: both[0] for at, both in columns.items()})
         tested = NumberedRows.of(whole, test, {at: both[1] for at, both in columns.items()}, are_new=True)
-        encoded = fitted.fit_transform(trained, **pick(vectors, train))
+        given = pick(vectors, train)
+        encoded = fitted.fit_transform(trained, **given)
         # The names came from a table without the numbered columns.
         fitted._check_names(inputs, fitted._model.selection, reset=True)
-        yield EncodedFold(train, test, encoded, fitted.transform(tested), fitted)
+        labels = given["y"], pick(vectors, test)["y"]
+        yield EncodedFold(train, test, encoded, fitted.transform(tested), fitted, *labels)
 
 
 def pick(vectors: Mapping[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:

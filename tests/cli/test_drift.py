@@ -66,7 +66,7 @@ def test_psi_is_compared_with_what_chance_gives(
 
 
 def test_each_column_has_one_line(reports: object, capsys: pytest.CaptureFixture) -> None:
-    conditions = ["unknown>0.01", "city:missing>0.01", "rows<10", "device+zip:psi<0"]
+    conditions = ["unknown>0.01", "city:missing>0.01", "rows<10", "device+zip:psi<0.0000001"]
     command = ["drift", "orders.model", "new.parquet"]
     assert main([*command, *(word for one in conditions for word in ("--fail-if", one))]) == 1
     out, err = capsys.readouterr()
@@ -91,8 +91,12 @@ WRONG = {
     "unknown>-1": "'-1' is no measure",
     "psi>2*": "'' is no measure",
     "0.05<unknown": "'0.05' is no measure",
-    "ctiy:unknown>1": "--fail-if: there is no column 'ctiy'; did you mean 'city'?",
-    "price:unknown>1": "--fail-if: there is no column 'price'",
+    "unknown>5": "is never met: unknown is a number from 0 to 1, and 5% is 0.05",
+    "city: missing >= 2 * 80%": "is never met: missing is a number from 0 to 1",
+    "missing<0": "is never met: missing is a number from 0 to 1",
+    "psi < 0": "is never met: psi is a number from 0 up",
+    "ctiy:unknown>0.1": "--fail-if: there is no column 'ctiy'; did you mean 'city'?",
+    "price:unknown>0.1": "--fail-if: there is no column 'price'",
 }
 
 

@@ -76,6 +76,33 @@ def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, smoothing)
     assert max(open_rows) == 30_000 if smoothing == "tiny m" else sum(open_rows) < 1e-4 * 120_000
 
 
+def far_category(target, codes):
+    """One category is so far away that the sum of all rows has no closed form."""
+    target[codes == 1] *= 2.0**300
+
+
+def cancelled(target, codes):
+    """The sum of all rows is next to nothing."""
+    target[...] = np.resize([1.5, -1.5], len(target))
+    target[-2:] = 2.0**-330, 0.0
+
+
+@pytest.mark.parametrize("spoil", [far_category, cancelled])
+@pytest.mark.parametrize("number", [0.0, 1.0, 3.0, np.nan], ids=["zeros", "ones", "threes", "NaN"])
+def test_a_sum_of_all_rows_without_a_closed_form(compiled, module, monkeypatch, number, spoil):
+    def filled(size, kind):
+        # Each number of a line is another one, as after earlier calls.
+        return (number * np.arange(1, size + 1) if kind is np.float64 else np.zeros(size)).astype(kind)
+
+    monkeypatch.setattr(module, "empty", filled)
+    for rule in RULES:
+        for smoothing in CLOSED:
+            data = Data("real", 300, smoothing, rule)
+            data.rows.target[...] = np.random.default_rng(3).standard_normal(300)
+            spoil(data.rows.target, data.rows.codes)
+            assert_same(compiled, data, "float64")
+
+
 @pytest.mark.parametrize("number", [0.0, 1.0, np.nan], ids=["zeros", "ones", "NaN"])
 def test_rows_read_no_number_that_is_not_written(compiled, module, monkeypatch, number):
     monkeypatch.setattr(module, "empty", lambda size, kind: np.full(size, number if kind is np.float64 else 0, kind))

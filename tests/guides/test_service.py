@@ -199,7 +199,9 @@ def test_all_workers_reload(service):
     Path(os.environ["MODEL"]).write_bytes(b"no model")
     service.RELOADED.touch()
     assert service.encode(ROWS) == worker.encode(ROWS) == answer(1)
-    assert asyncio.run(worker.health()) == {"status": "ok", "names": list(answer(1)[0])}
+    health = asyncio.run(worker.health())
+    assert health["origin"]["rows"] == 4
+    assert health == {"status": "ok", "names": list(answer(1)[0]), "origin": health["origin"]}
 
 
 def test_metrics_are_those_of_prometheus(service):

@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold as TheirKFold
 from sklearn.model_selection import StratifiedKFold, TimeSeriesSplit
 
 from gpu_encode import (
+    CountEncoder,
     GroupKFold,
     KFold,
     Prefixes,
@@ -173,6 +174,20 @@ def test_every_kind_of_table(kind):
                 assert type(found) is type(of_fit)
                 both = [t.to_pandas() if hasattr(t, "to_pandas") else pd.DataFrame(t) for t in (found, of_fit)]
                 pd.testing.assert_frame_equal(*both, check_exact=True)
+
+
+@pytest.mark.parametrize("choose", [None, lambda encoder, X, y: encoder])
+def test_targets_of_a_fold_go_by_position(choose):
+    """The labels of a shuffled pandas Series would give other rows."""
+    order = RNG.permutation(N)
+    shuffled, y = X.iloc[order], pd.Series(TARGETS["binary"]).iloc[order]
+    for fold in cross_val_transform(TargetEncoder(columns=PAIRS), shuffled, y, cv=3, choose=choose):
+        pd.testing.assert_series_equal(fold.y_train, y.iloc[fold.train])
+        pd.testing.assert_series_equal(fold.y_test, y.iloc[fold.test])
+        alone = TargetEncoder(columns=PAIRS).fit(shuffled.iloc[fold.train], fold.y_train)
+        pd.testing.assert_frame_equal(alone.transform(shuffled.iloc[fold.test]), fold.encoded_test, check_exact=True)
+    without = cross_val_transform(CountEncoder(columns=PAIRS), X, cv=3)
+    assert all(fold.y_train is None and fold.y_test is None for fold in without)
 
 
 def test_columns_are_numbered_once(monkeypatch):

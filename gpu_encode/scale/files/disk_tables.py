@@ -210,7 +210,9 @@ class CategoryFiles:
             for lines, rows in pieces
         )
         for gathered in batches(coded, most):
-            codes, rows = np.concatenate([codes for codes, _ in gathered]), pa.concat_tables(r for _, r in gathered)
+            codes = np.concatenate([codes for codes, _ in gathered])
+            # Each piece has the smallest type for its own folds and classes.
+            rows = pa.concat_tables((rows for _, rows in gathered), promote_options="permissive")
             sums = sum_rows(shared, codes, index.n_categories, rows)
             pairs = zip(total, sums, strict=True)
             total = [mine.plus(other, same, same, len(same), True) for mine, other in pairs] if total else sums
@@ -295,7 +297,9 @@ def columns_of_rows(shared: ShuffledSums, part: Part, context: FitContext) -> di
         values = to_host(column.target.values)
         columns[target_name(number)] = narrow(values) if column.target.is_classification else values
         if column.weight is not None:
-            columns[WEIGHT] = to_host(column.weight)
+            # Fractions may come in a later chunk; whole numbers from floats are floats again without loss.
+            whole = part.sample_weight is not None and pa.types.is_integer(pa.array(part.sample_weight[:0]).type)
+            columns[WEIGHT] = to_host(column.weight).astype(np.int64 if whole else np.float64)
     return columns
 
 

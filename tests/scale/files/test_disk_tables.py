@@ -100,6 +100,27 @@ def test_targets_and_rules(tmp_path: Path, rows: Path, orders: pa.Table, case: s
     check(rows, tmp_path, orders, TargetEncoder(**{"columns": COLUMNS, "cv": KFold(3)} | parameters), target, **choices)
 
 
+GROWING: dict[str, tuple[dict[str, Any], Any, str | None]] = {
+    "folds": ({"cv": KFold(300, order="contiguous")}, lambda n: np.arange(n) % 2, None),
+    "classes": ({"target_type": "multiclass"}, lambda n: np.arange(n) * 300 // n, None),
+    "weights": ({}, lambda n: np.arange(n) % 2, "weight"),
+    "reals": ({"target_type": "continuous"}, lambda n: np.where(np.arange(n) < n // 2, 1.0, 0.25), None),
+}
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_later_chunks_may_need_wider_types(tmp_path: Path, kind: str) -> None:
+    """Of the first rows, folds, classes and weights are small whole numbers."""
+    parameters, target, weight = GROWING[kind]
+    n = 2000
+    weights = {"weight": np.where(np.arange(n) < n // 2, 1.0, 1 / 3)} if weight else {}
+    table = pa.table({"key": np.arange(n) % 40, "y": target(n), **weights})
+    pq.write_table(table, tmp_path / "in.parquet")
+    encoder = TargetEncoder(**{"columns": ["key"], "cv": KFold(3)} | parameters)
+    on_disk(tmp_path / "in.parquet", tmp_path / "codes.parquet", encoder, "y", chunk_rows=500, weight=weight)
+    assert_same_table(pq.read_table(tmp_path / "codes.parquet"), in_memory(encoder, table, "y", weight)[1])
+
+
 def test_no_sums_are_spilled_however_many_targets_and_folds(tmp_path: Path) -> None:
     n, targets = 6000, [f"y{number}" for number in range(6)]
     draw = np.random.default_rng(0)
