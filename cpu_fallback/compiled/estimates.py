@@ -205,8 +205,9 @@ def settle_estimate(seen: Array, at: int, output: int, line: Array, above: int, 
 def plain_pair(high: float, lower: float, exponent: int) -> tuple[float, float]:
     """Give a pair as plain numbers; the second is NaN if the digits have to decide."""
     value = plain(high, exponent)
-    # If the lower number underflows, its mark stays.
-    return value, marked(plain(lower, exponent), is_all(lower)) if in_range(value) else math.nan
+    # A number that underflows to zero is no zero.  If the lower number underflows, its mark stays.
+    known = in_range(value) and (value != 0.0 or high == 0.0)
+    return value, marked(plain(lower, exponent), is_all(lower)) if known else math.nan
 
 
 @inlined

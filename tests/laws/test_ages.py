@@ -357,3 +357,23 @@ def test_levels_above_and_several_targets_count_by_age(kind):
         alone = ge.TargetEncoder(columns=["shop"], hierarchy={"shop": ["region"]}, **given).fit_transform(rows, y)
         assert_same_bits(found.filter(like="shop").iloc[:, number].to_numpy(), alone["shop"].to_numpy())
         assert_same_bits(alone["shop"][first].to_numpy(), above[first].to_numpy())
+
+
+@pytest.mark.filterwarnings("ignore:.*see no rows at all")
+@pytest.mark.parametrize("scheme", [{"time": "day", "half_life": 7.0}, {"by": "day"}], ids=["half-life", "folds"])
+@pytest.mark.parametrize("values", [[0.0, 5e-324, 1.5e-323, 1e-310], [0.0, 1e-323, 1.7e308]], ids=["least", "ends"])
+def test_a_sum_that_underflows_is_no_zero(scheme, values):
+    """Where weights make the smallest numbers smaller, compiled code and NumPy's expressions agree to the bit."""
+    cv = ge.TimeFolds(4, **scheme) if "time" in scheme else ge.KFold(3, **scheme)
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        rows = pd.DataFrame({"shop": draw.integers(0, 6, 60), "day": draw.integers(0, 50, 60)})
+        y, weights = draw.choice(values, 60), 2.0 ** -draw.integers(0, 60, 60)
+        encoder = ge.TargetEncoder(
+            columns=["shop"], cv=cv, smooth=[2.5, 1e-3, 1e20][seed % 3], target_type="continuous"
+        )
+        found = []
+        for name in ("compiled", "numpy"):
+            with use_backend(name):
+                found.append(encoder.fit_transform(rows, y, sample_weight=weights)["shop"].to_numpy())
+        assert_same_bits(*found)
