@@ -47,6 +47,8 @@ STATE_CLASSES = {
     "gpu_encode.methods.votes.regressor": "VoteRegressor",
     "gpu_encode.schemes.folds": "FoldNumbers Greedy GroupKFold Holdout KFold TimeFolds",
     "gpu_encode.schemes.orders": "LeaveOneOut Ordered",
+    "gpu_encode.study.tuning.estimator": "TunedEncoderCV",
+    "gpu_encode.study.tuning.results": "Score Tuned",
     "gpu_encode.sums.category_sums": "CategorySums SumSpec",
     "gpu_encode.sums.distributions": "Distribution",
     "gpu_encode.sums.pairs": "PairSums",

@@ -1,5 +1,7 @@
 """TunedEncoderCV is `tune`, then a fit; inside a cross-validation each fold chooses from its own rows."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
-from gpu_encode import CatBoostEncoder, GroupKFold, ImpactEncoder, TargetEncoder, TunedEncoderCV, tune
+from gpu_encode import CatBoostEncoder, GroupKFold, ImpactEncoder, TargetEncoder, TunedEncoderCV, skops_types, tune
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -85,6 +87,18 @@ def test_the_kind_of_the_result_outlives_a_clone():
     assert type(tuned.fit_transform(X, Y)).__module__.startswith("polars")
     assert type(tuned.transform(X)).__module__.startswith("polars")
     assert type(tuned.set_output(transform="pandas").transform(X)) is pd.DataFrame
+
+
+@pytest.mark.parametrize("form", ["pickle", "skops"])
+def test_a_fitted_one_is_saved_as_other_estimators_are(form):
+    tuned = TunedEncoderCV(smoothings=GRID, schemes=[3]).fit(X, Y)
+    if form == "pickle":
+        again = pickle.loads(pickle.dumps(tuned))
+    else:
+        io = pytest.importorskip("skops.io")
+        again = io.loads(io.dumps(tuned), trusted=skops_types())
+    pd.testing.assert_frame_equal(again.transform(X), tuned.transform(X), check_exact=True)
+    assert repr(again.tuned_) == repr(tuned.tuned_)
 
 
 def test_a_failed_fit_leaves_the_former_one():
