@@ -143,7 +143,7 @@ OF_KEYS: dict[str, dict[str, int]] = {
         "mark_columns.cu": 108,
         "count_rows.cu, unsigned, HashedFolds, 1": 24,
         "narrow_columns.cu": 42,
-        "number_rows.cu, unsigned char": 87,
+        "number_rows.cu, unsigned char": 88,
         "count_keys.cu": 248,
         "gather_keys.cu, unsigned, 1": 252,
     },

@@ -158,14 +158,17 @@ def test_nor_do_sparse_keys_on_many_threads(case, n_threads):
     cv, kind, n_values = SPARSE[case]
     keys = interactions([f"c{i}" for i in range(8)], order=2)[8:]
     encoder, X, y = TargetEncoder(columns=keys, cv=cv, smooth=10.0), table(1000, n_values, 8), target(kind, 1000)
-    set_threads(n_threads)
     try:
+        set_threads(1)
         encoder.fit_transform(X, y)
+        alone = measured(encoder, X, y)
+        set_threads(n_threads)
         plan, taken = encoder.plan(X, y), measured(encoder, X, y)
     finally:
         set_threads(None)
     assert taken <= plan.peak_bytes
-    assert plan.peak_bytes - LEAST <= 10 * taken
+    # How many threads have tables at the same moment is chance: at most all of them.
+    assert plan.peak_bytes - LEAST <= 10 * n_threads * alone
 
 
 def test_groups_of_keys_are_those_of_the_kernels():
