@@ -143,19 +143,10 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
 }  # fmt: skip
 # What `--help` shows of a command with more options than a screen has lines.
 COMMON = (
-    *("-h", "--help-all", "--target", "--model", "--columns", "--interactions", "--encoder", "--cv", "--smooth"),
-    *(
-        "--weight",
-        "--memory-limit",
-        "--overwrite",
-        "--resume",
-        "--html",
-        "--json",
-        "--rows",
-        "--groups",
-        "--device-memory",
-    ),
-)
+    "-h", "--help-all", "--target", "--model", "--columns", "--interactions", "--encoder", "--cv", "--smooth",
+    "--weight", "--memory-limit", "--overwrite", "--resume", "--html", "--json", "--rows", "--groups",
+    "--device-memory",
+)  # fmt: skip
 # Options with one value for all columns also accept a dict with a value for each column.
 BY_COLUMN = """one value for all columns, or one for each (cv, smooth, prior, regularization, priors, handle-unknown):
   --smooth '{"shop": 20, ("shop", "city"): Sigmoid(20, 10)}'

@@ -929,6 +929,15 @@ def accept_categories(tags: Tags) -> Tags:
     return tags
 
 
+def publish_encoder(estimator: Any, encoder: Encoder) -> None:
+    """Give an estimator the fitted encoder that reads its rows, and the attributes that scikit-learn expects."""
+    estimator.encoder_, estimator.n_features_in_ = encoder, encoder.n_features_in_
+    if hasattr(encoder, "feature_names_in_"):
+        estimator.feature_names_in_ = encoder.feature_names_in_
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
 def wanted_container(encoder: Encoder) -> str:
     """Give the container that the user wants: that of X, "numpy", "pandas" or "polars".
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import Encoder, accept_categories
+from gpu_encode.encoders.base import accept_categories
 from gpu_encode.words.annotations import Table
 from gpu_encode.words.notices import warn
 
@@ -16,14 +16,8 @@ from gpu_encode.words.notices import warn
 class Predictor(BaseEstimator):
     """A classifier or regressor that takes categories."""
 
-    def _publish_encoder(self, encoder: Encoder) -> None:
-        """Keep the fitted encoder that reads rows, and the attributes that scikit-learn expects."""
-        self.encoder_: Any = encoder
-        self.n_features_in_ = encoder.n_features_in_
-        if hasattr(encoder, "feature_names_in_"):
-            self.feature_names_in_ = encoder.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+    # The fitted encoder that reads rows.
+    encoder_: Any
 
     def _warn_of_column(self, y: Any) -> None:
         """Warn, in the words of scikit-learn, if y is a table of one column."""

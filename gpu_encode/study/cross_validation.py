@@ -289,11 +289,11 @@ def encode_folds(
 ) -> Iterator[EncodedFold]:
     """Fit and encode, fold by fold."""
     for train, test in splits:
-        rows, given = frames.take(X, train), pick(vectors, train)
+        rows, given = frames.take(X, train), {name: pick(vector, train) for name, vector in vectors.items()}
         fitted = clone(encoder if choose is None else choose(clone(encoder), rows, given["y"]))
         encoded = fitted.fit_transform(rows, **given)
-        labels = given["y"], pick(vectors, test)["y"]
-        yield EncodedFold(train, test, encoded, fitted.transform(frames.take(X, test)), fitted, *labels)
+        new = fitted.transform(frames.take(X, test))
+        yield EncodedFold(train, test, encoded, new, fitted, given["y"], pick(vectors["y"], test))
 
 
 def encode_numbered(
@@ -309,17 +309,17 @@ def encode_numbered(
         fitted, columns = clone(encoder), {at: split_column(of, train, test) for at, of in numbered.items()}
         trained = NumberedRows.of(whole, train, {at: both[0] for at, both in columns.items()})
         tested = NumberedRows.of(whole, test, {at: both[1] for at, both in columns.items()}, are_new=True)
-        given = pick(vectors, train)
+        given = {name: pick(vector, train) for name, vector in vectors.items()}
         encoded = fitted.fit_transform(trained, **given)
         # The names came from a table without the numbered columns.
         fitted._check_names(inputs, fitted._model.selection, reset=True)
-        labels = given["y"], pick(vectors, test)["y"]
-        yield EncodedFold(train, test, encoded, fitted.transform(tested), fitted, *labels)
+        new = fitted.transform(tested)
+        yield EncodedFold(train, test, encoded, new, fitted, given["y"], pick(vectors["y"], test))
 
 
-def pick(vectors: Mapping[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Give some rows of each vector that was given."""
-    return {name: None if vector is None else frames.take(vector, rows) for name, vector in vectors.items()}
+def pick(vector: Any, rows: NDArray[np.int64]) -> Any:
+    """Give some rows of a vector, if it was given."""
+    return None if vector is None else frames.take(vector, rows)
 
 
 def split_column(

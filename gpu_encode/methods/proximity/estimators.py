@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
 from cpu_fallback.types import Array
+from gpu_encode.encoders.base import publish_encoder
 from gpu_encode.methods.predictor import Predictor, ScoringClassifier
 from gpu_encode.methods.proximity.encoder import ProximityEncoder
 from gpu_encode.seam import devices
@@ -39,7 +40,7 @@ class Voting(Predictor):
         """Fit the encoder, and set the attributes that scikit-learn expects."""
         encoder = ProximityEncoder(target_type=target_type, **self.get_params(deep=False))
         encoder._called = type(self).__name__
-        self._publish_encoder(encoder.fit(X, y, sample_weight=sample_weight))
+        publish_encoder(self, encoder.fit(X, y, sample_weight=sample_weight))
 
     def _read_target(self, y: Any) -> Any:
         """Give the target; if it is a column vector, warn as scikit-learn does."""

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, publish_encoder
 from gpu_encode.fitting.fit import FitContext
 from gpu_encode.formulas.ordered_pairs import PairCounter
 from gpu_encode.methods.predictor import ScoringClassifier
@@ -136,7 +136,7 @@ class VoteClassifier(ScoringClassifier, Voter):
                 classes = self._read_classes(encoder)
                 (self._fit_linear if self.rule == "linear" else self._fit_weights)(context, votes)
         self.classes_: Array = classes
-        self._publish_encoder(encoder)
+        publish_encoder(self, encoder)
         return self
 
     def _read_classes(self, encoder: Encoder) -> Array:

@@ -7,6 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.linear_model import Ridge
 
 from cpu_fallback.types import Array
+from gpu_encode.encoders.base import publish_encoder
 from gpu_encode.fitting.fit import FitContext
 from gpu_encode.methods.votes.phi import take_off
 from gpu_encode.methods.votes.rules import Votes
@@ -110,7 +111,7 @@ class VoteRegressor(RegressorMixin, Voter):
             context, votes = self._encode_training_rows(encoder, X, y, sample_weight, groups)
             self._check_target(context)
             (self._fit_linear if self.rule == "linear" else self._fit_weights)(context, votes)
-        self._publish_encoder(encoder)
+        publish_encoder(self, encoder)
         return self
 
     def _check_target(self, context: FitContext) -> None:

@@ -298,7 +298,7 @@ def columns_of_rows(shared: ShuffledSums, part: Part, context: FitContext) -> di
         columns[target_name(number)] = narrow(values) if column.target.is_classification else values
         if column.weight is not None:
             # Fractions may come in a later chunk; whole numbers from floats are floats again without loss.
-            whole = part.sample_weight is not None and pa.types.is_integer(pa.array(part.sample_weight[:0]).type)
+            whole = pa.types.is_integer(part.sample_weight.type)
             columns[WEIGHT] = to_host(column.weight).astype(np.int64 if whole else np.float64)
     return columns
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gpu_encode.encoders.base import publish_encoder
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.formulas.smoothing import Smooth
@@ -106,7 +107,8 @@ class TunedEncoderCV(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_o
         0.0
         """
         tuned = self._choose(X, y, sample_weight, groups)
-        self._keep(tuned, tuned.encoder.fit(X, y, sample_weight=sample_weight, groups=groups))
+        tuned.encoder.fit(X, y, sample_weight=sample_weight, groups=groups)
+        self._keep(tuned)
         return self
 
     def fit_transform(
@@ -136,7 +138,7 @@ class TunedEncoderCV(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_o
         """
         tuned = self._choose(X, y, sample_weight, groups)
         encoded = tuned.encoder.fit_transform(X, y, sample_weight=sample_weight, groups=groups)
-        self._keep(tuned, tuned.encoder)
+        self._keep(tuned)
         return encoded
 
     def transform(self, X: Table) -> Any:
@@ -217,10 +219,6 @@ class TunedEncoderCV(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_o
             tuned.encoder.set_output(transform=kind)
         return tuned
 
-    def _keep(self, tuned: Tuned, encoder: SchemeEncoder) -> None:
-        self.tuned_, self.encoder_ = tuned, encoder
-        self.n_features_in_ = encoder.n_features_in_
-        if (names := getattr(encoder, "feature_names_in_", None)) is not None:
-            self.feature_names_in_ = names
-        else:
-            self.__dict__.pop("feature_names_in_", None)
+    def _keep(self, tuned: Tuned) -> None:
+        self.tuned_ = tuned
+        publish_encoder(self, tuned.encoder)
