@@ -48,6 +48,7 @@ from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.scale.parts.plans import carried
 from gpu_encode.scale.parts.profiles import profile_rows
+from gpu_encode.scale.parts.sums import AddedRows, categories_repeat
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.seam import devices
 from gpu_encode.words import notices
@@ -238,7 +239,7 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
         if choices.drop_missing_target:
             run.source = run.source.without_incomplete(roles.targets)
         encoding = Encoding(run, encoder, roles, selected, choices.keep_target)
-        run.begin(choices._asdict() | describe_parameters(encoder), encoding.plan_work)
+        run.begin(choices._asdict() | describe_parameters(encoder), encoding.needed, encoding.plan_work)
         encoding.encode()
         if encoding.model is not None and not encoding.on_disk:
             encoder.save(encoding.model)
@@ -290,7 +291,7 @@ class Encoding:
         self.model = None if run.options.model is None else run.staging.model_path(run.options.model)
         self._selected, self._columns = selected, run.source.schema.names
         self._n_keys = len(self._selected.entries)
-        self._needed = {*map(roles.features.__getitem__, self._selected.needed)}
+        self.needed = {*map(roles.features.__getitem__, self._selected.needed)}
         self._chosen = roles.chosen(encoder, self._selected)
         self._no_rows = run.source.schema.empty_table()
 
@@ -337,7 +338,7 @@ class Encoding:
         def encode_rows(chunk: Chunk) -> Any:
             return table.slice(chunk.first_row, chunk.table.num_rows)
 
-        run.write(self._needed, table.slice(0, 0), encode_rows, size)
+        run.write(table.slice(0, 0), encode_rows, size)
 
     def _encode_chunks(self) -> None:
         """Profile, measure and encode all rows chunk by chunk."""
@@ -384,7 +385,7 @@ class Encoding:
             return self._add_aside(encode(tables, part, placing and placing(part)), chunk.table)
 
         from_start = encoding_plan.order == "rows"
-        run.write(self._needed, empty, encode_rows, size, from_start=from_start)
+        run.write(empty, encode_rows, size, from_start=from_start)
 
     def _encode_on_disk(self, encoding_plan: EncodingPlan, refused: messages.CategoriesError | None) -> None:
         """Encode all rows chunk by chunk with tables on disk; `refused` is the error if memory was too small."""
@@ -414,7 +415,7 @@ class Encoding:
         def encode_rows(chunk: Chunk) -> Any:
             return files.encode(chunk, self._beside)
 
-        run.write(self._needed, encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
+        run.write(encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
         self.on_disk = True
 
     def _add_aside(self, encoded: Any, table: Any) -> Any:
@@ -478,6 +479,15 @@ class Encoding:
     ) -> tuple[PartialSums, Part | None]:
         """Add the sums of a part, piece by piece if memory is short; also give the rows that do not fit."""
         while part.X.num_rows:
+            if categories_repeat(encoding_plan, total, part):
+                rows = max(room.rows_to_look_up(total), FEWEST_ROWS)
+                fits = self._add_to_known(total, slice_of(part, 0, rows), encoding_plan, room)
+                if not fits:
+                    return total, part
+                total = replace(total, n_rows=total.n_rows + min(rows, part.X.num_rows))
+                part = slice_of(part, rows, part.X.num_rows)
+                memory.release()
+                continue
             rows = room.rows_of_piece(total)
             if encoding_plan.needs_labels:
                 # Folds that are dealt out within classes need whole parts.
@@ -498,6 +508,21 @@ class Encoding:
                 del piece
                 memory.release()
         return total, None
+
+    def _add_to_known(self, total: PartialSums, part: Part, encoding_plan: EncodingPlan, room: Room) -> bool:
+        """Add a part to sums in place, new categories some at a time; False if their sums do not fit."""
+        added = AddedRows(encoding_plan, part, total)
+        for entry in range(self._n_keys):
+            new = added.add_known(entry)
+            while len(new):
+                rows = room.rows_of_piece(total)
+                if rows < min(FEWEST_ROWS, len(new)):
+                    return False
+                added.add_new(entry, new[:rows])
+                new = new[rows:]
+                if room.needed(room.keys(total)) > room.limit:
+                    return False
+        return True
 
     def _save(self, sums: PartialSums) -> float:
         """Save sums, and give the seconds that it took."""

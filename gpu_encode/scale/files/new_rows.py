@@ -125,9 +125,9 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     with Run.start(rows, output, options, describable) as run, unseen_counted() as unseen:
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
         choices = describe_fitted(encoder) if describable else {}
-        run.begin(choices, lambda: {"part_rows": size.rows})
+        run.begin(choices, needed, lambda: {"part_rows": size.rows})
         size = run.overlapping(size, empty.num_columns)
-        run.write(needed, empty, lambda chunk: encode_table(chunk.table), size)
+        run.write(empty, lambda chunk: encode_table(chunk.table), size)
         run.staging.publish()
     return summary_of(run, unseen)
 
@@ -185,17 +185,18 @@ def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: 
     kind, no_rows = pa.from_numpy_dtype(joined.dtype), rows.schema.empty_table()
     encoded = pa.schema([(name, kind) for name in joined.outputs]).empty_table()
     empty = with_columns(encoded, no_rows.select(others))
-    rows = rows.copying(others, {name for key in joined.keys for name in key.columns}, (), output.suffix)
+    needed = {name for key in joined.keys for name in key.columns}
+    rows = rows.copying(others, needed, (), output.suffix)
     output.check_types(empty.schema)
     with Run.start(rows, output, options, True) as run, unseen_counted() as unseen:
         size = run.size(run.source.schema.names, len(joined.keys), empty.num_columns)
-        run.begin(saved.describe(), lambda: {"part_rows": size.rows})
+        run.begin(saved.describe(), needed, lambda: {"part_rows": size.rows})
         files = look_up_rows(run, saved, size)
 
         def encode_rows(chunk: Chunk) -> Any:
             return with_columns(files.encodings_of(chunk.first_row, chunk.table.num_rows), chunk.table.select(others))
 
-        run.write({name for key in joined.keys for name in key.columns}, empty, encode_rows, size)
+        run.write(empty, encode_rows, size)
         run.staging.publish()
     return summary_of(run, unseen)
 

@@ -350,6 +350,7 @@ class Run:
         self.bytes_spilled = 0
         self.missing: Counter[str] = Counter()
         self.work: dict[str, Any] = {}
+        self._needed: Collection[str] = ()
         self._begun, self._kept_bytes = False, 0
         self._all_rows: memory.PassBytes | None = None
 
@@ -368,13 +369,17 @@ class Run:
         ):
             yield cls(hold_stream(source, staging.folder, progress), destination, staging, progress, options)
 
-    def begin(self, choices: Mapping[str, Any], plan_work: Callable[[], Mapping[str, Any]]) -> None:
+    def begin(
+        self, choices: Mapping[str, Any], needed: Collection[str], plan_work: Callable[[], Mapping[str, Any]]
+    ) -> None:
         """Start from the beginning, or continue an interrupted run.
 
         Parameters
         ----------
         choices : mapping of str to object
             Choices, other than source and destination, that decide the output.
+        needed : collection of str
+            Columns that are encoded; they are written even if a folder name gives a column of this name.
         plan_work : callable
             Called if the run starts from the beginning. Gives the sizes of pieces of work; "part_rows" is the number
             of rows of an output file, unless the files of the source decide it.
@@ -382,6 +387,8 @@ class Run:
         self.seconds["opening"] = time.perf_counter() - self.options.begun
         description = describe_run(self.source, self.destination, choices)
         self.work = self.staging.begin(description, self.options.resume, plan_work)
+        self._needed = needed
+        self.source = self.source.with_dictionaries(needed, self._row_bytes)
 
     @cached_property
     def _row_bytes(self) -> dict[str, float]:
@@ -489,21 +496,11 @@ class Run:
             memory.release()
             self.progress.advance(n_rows)
 
-    def write(
-        self,
-        needed: Collection[str],
-        empty: Any,
-        encode: Callable[[Chunk], Any],
-        size: Size,
-        *,
-        from_start: bool = False,
-    ) -> None:
+    def write(self, empty: Any, encode: Callable[[Chunk], Any], size: Size, *, from_start: bool = False) -> None:
         """Encode all rows that are not in finished outputs, and write them.
 
         Parameters
         ----------
-        needed : collection of str
-            Columns that are encoded; they are written even if a folder name gives a column of this name.
         empty : pyarrow.Table
             A table with the columns of the output and no rows.
         encode : callable
@@ -515,7 +512,8 @@ class Run:
         outputs = self.staging.left(self.destination.outputs(self.source, self.work["part_rows"]))
         if self.source.copied:
             empty = self.source.with_cells(empty, self.source.schema.empty_table())
-        left_out = [name for name in self.source.partition_names if self.destination.is_folder and name not in needed]
+        folders = self.source.partition_names if self.destination.is_folder else []
+        left_out = [name for name in folders if name not in self._needed]
         first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
         self.columns = len(schema)
@@ -536,21 +534,17 @@ class Run:
         def encode_rows(chunk: Chunk) -> Any:
             made = encode(chunk)
             table = self.source.with_cells(made, chunk.table) if self.source.copied else made
-            return without_columns(table, left_out).slice(max(0, first_row - chunk.first_row))
+            written = without_columns(table, left_out).slice(max(0, first_row - chunk.first_row))
+            # Text that was read as a dictionary may pass through, too.
+            return written if written.schema.equals(schema) else written.cast(schema)
 
         if outputs:
             with self.reading("encoding", self.source.schema.names, size, start) as chunks:
-                self._write_chunks(files, chunks, encode_rows, needed)
+                self._write_chunks(files, chunks, encode_rows)
         files.end()
         self.files, self.bytes_written = files.files, files.n_bytes
 
-    def _write_chunks(
-        self,
-        files: OutputFiles,
-        chunks: Iterator[Chunk],
-        encode_rows: Callable[[Chunk], Any],
-        needed: Collection[str],
-    ) -> None:
+    def _write_chunks(self, files: OutputFiles, chunks: Iterator[Chunk], encode_rows: Callable[[Chunk], Any]) -> None:
         """Encode chunk by chunk, while a thread writes the previous chunk."""
         with contextlib.ExitStack() as stack:
             stack.callback(files.abandon)
@@ -560,7 +554,7 @@ class Run:
                     table = encode_rows(chunk)
                 self.chunks += 1
                 self.encoded += chunk.table.num_rows
-                self.missing += count_missing(chunk.table, needed)
+                self.missing += count_missing(chunk.table, self._needed)
                 thread.start(files.write, table, lambda: thread.stopped)
                 del chunk, table
             thread.wait()

@@ -109,6 +109,8 @@ class Source:
         Columns of text files whose cells are written as they stand, and the names of the columns of these cells.
     unread : collection of str
         Columns whose values are not read, since only their cells are.
+    dictionaries : mapping of str to float
+        Columns of text that repeats, and the rows from which on a batch takes less memory if they are dictionaries.
     """
 
     files: list[SourceFile]
@@ -123,6 +125,7 @@ class Source:
     stream: Stream | None = None
     copied: Mapping[str, str] = field(default_factory=dict)
     unread: Collection[str] = ()
+    dictionaries: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def partition_names(self) -> list[str]:
@@ -261,6 +264,20 @@ class Source:
                 output = output.set_column(number, cells.with_name(name), table[cells.name])
         return output
 
+    def with_dictionaries(self, names: Collection[str], row_bytes: Mapping[str, float]) -> "Source":
+        """Let chunks hold some columns as dictionaries, as files do, if their text repeats; `row_bytes` are of text."""
+        fewest = {}
+        for name in [name for name in self.schema.names if name in names]:
+            kinds = {known.schema.field(name).type for known in self.contents if name in known.schema.names}
+            # A group without dictionaries takes the bytes of its text.
+            repeats = 2 * max(known.most_row_bytes.get(name, 0.0) for known in self.contents) < row_bytes[name]
+            if kinds == {self.schema.field(name).type} and is_text(*kinds) and repeats:
+                # Every batch has a copy of the dictionary.
+                largest = max(known.largest_group.get(name, 0) for known in self.contents)
+                fewest[name] = largest / row_bytes[name]
+        has_dictionaries = self.files[0].format.encodes_text and not self.missing_text
+        return replace(self, dictionaries=fewest) if has_dictionaries else self
+
     def load(self, most: int = 1 << 62) -> "Source":
         """Hold all rows in memory, so that no later pass reads files; hold none if they have more than `most` bytes."""
         tables, n_bytes = [self.schema.empty_table()], 0
@@ -370,9 +387,17 @@ class Source:
         inside = self.contents[number].schema.names
         # If only columns of folder names are needed, any column of the file shows how many rows there are.
         here = [name for name in inside if name in columns and name not in self.unread] or inside[:1]
-        for batch in read_batches(self.contents[number], here, skip, batch_rows):
+        contents = self.contents[number].with_dictionaries(self._dictionaries_of(columns, batch_rows))
+        for batch in read_batches(contents, here, skip, batch_rows):
             yield self._to_schema(number, batch, {*columns} - {*self.unread}, skip)
             skip += batch.num_rows
+
+    def _dictionaries_of(self, columns: Sequence[str], batch_rows: int) -> list[str]:
+        """List the columns that are read as dictionaries if batches have this number of rows."""
+        names = [name for name in columns if self.dictionaries.get(name, batch_rows + 1) <= batch_rows]
+        others = {*columns} - {*names} - {*self.partition_names}
+        # Batches with other text have few rows, since its length is unknown.
+        return names if all(has_fixed_width(self.schema.field(name).type) for name in others) else []
 
     def _to_schema(self, number: int, batch: Any, wanted: set[str], first_row: int) -> Any:
         """Give rows of a file, from row `first_row` on, as a table of the source's schema."""
@@ -397,6 +422,8 @@ class Source:
                 _, labels = ranges_of(self.contents[number].schema)[one.name]
                 labels = labels[first_row : first_row + batch.num_rows]
                 column = pa.array(np.arange(labels.start, labels.stop, labels.step))
+            if one.name in self.dictionaries:
+                one = one.with_type(column.type)  # noqa: PLW2901
             if not column.type.equals(one.type):
                 try:
                     column = column.cast(one.type)
