@@ -232,7 +232,7 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
     output.check_types(pa.schema([*map(rows.schema.field, passed)]))
     if rows.contents[0].rules is not None:
         written = [*passed, *(roles.beside if choices.keep_target else ())]
-        compared = compared_columns(rows, roles, selected, parameters)
+        compared = compared_columns(roles, selected, parameters)
         rows = rows.copying(written, roles.measured(selected), compared, output.suffix)
     with Run.start(rows, output, options, repeatable) as run:
         refuse_stray_text(run.source, asked_kinds(parameters, roles.targets))
@@ -241,6 +241,9 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
         encoding = Encoding(run, encoder, roles, selected, choices.keep_target)
         run.begin(choices._asdict() | describe_parameters(encoder), encoding.needed, encoding.plan_work)
         encoding.encode()
+        if not encoding.on_disk and encoder._model is not None:
+            for key in encoder._model.keys:
+                run.categories[key.entry.name] = key.n_categories
         if encoding.model is not None and not encoding.on_disk:
             encoder.save(encoding.model)
         run.staging.publish(options.model)
@@ -256,17 +259,19 @@ def asked_kinds(parameters: Parameters, targets: Sequence[str]) -> dict[str, Any
     return dict(zip(targets, kinds, strict=True))
 
 
-def compared_columns(rows: Source, roles: Roles, selected: Selection, parameters: Parameters) -> set[str]:
-    """List the columns of text files in which two values are the same or not: categories, classes, groups and folds."""
-    names = {roles.features[column] for entry in selected.entries for column in entry.members}
+def compared_columns(roles: Roles, selected: Selection, parameters: Parameters) -> dict[str, bool]:
+    """List the columns of text files in which two values are the same or not: categories, classes, groups and folds.
+
+    For each column, also say whether this holds only if it has no fractions, as for numbers that may be classes.
+    """
+    names = {roles.features[column]: False for entry in selected.entries for column in entry.members}
     for name, kind in asked_kinds(parameters, roles.targets).items():
-        is_quantity = kind == "continuous" or (kind == "auto" and pa.types.is_floating(rows.schema.field(name).type))
-        # Nobody writes 0 and 1 in several ways to tell classes apart.
-        if not is_quantity and max(known.greatest.get(name, 0.0) for known in rows.contents) > 1:
-            names.add(name)
+        if kind != "continuous":
+            names[name] = kind == "auto"
     for scheme in parameters.every_scheme:
         if all(role != "time" for _, role in scheme.reads()):
-            names.update(name for name in (*scheme.used_columns(), roles.groups) if isinstance(name, str))
+            used = (*scheme.used_columns(), roles.groups)
+            names |= {name: False for name in used if isinstance(name, str)}
     return names
 
 
@@ -479,13 +484,13 @@ class Encoding:
     ) -> tuple[PartialSums, Part | None]:
         """Add the sums of a part, piece by piece if memory is short; also give the rows that do not fit."""
         while part.X.num_rows:
-            if categories_repeat(encoding_plan, total, part):
-                rows = max(room.rows_to_look_up(total), FEWEST_ROWS)
-                fits = self._add_to_known(total, slice_of(part, 0, rows), encoding_plan, room)
-                if not fits:
+            if total.n_rows and categories_repeat(encoding_plan, total, part):
+                piece = part if encoding_plan.needs_labels else slice_of(part, 0, room.rows_to_look_up(total))
+                if not self._add_to_known(total, piece, encoding_plan, room):
                     return total, part
-                total = replace(total, n_rows=total.n_rows + min(rows, part.X.num_rows))
-                part = slice_of(part, rows, part.X.num_rows)
+                total = replace(total, n_rows=total.n_rows + piece.X.num_rows)
+                part = slice_of(part, piece.X.num_rows, part.X.num_rows)
+                del piece
                 memory.release()
                 continue
             rows = room.rows_of_piece(total)
@@ -511,17 +516,18 @@ class Encoding:
 
     def _add_to_known(self, total: PartialSums, part: Part, encoding_plan: EncodingPlan, room: Room) -> bool:
         """Add a part to sums in place, new categories some at a time; False if their sums do not fit."""
-        added = AddedRows(encoding_plan, part, total)
-        for entry in range(self._n_keys):
-            new = added.add_known(entry)
-            while len(new):
-                rows = room.rows_of_piece(total)
-                if rows < min(FEWEST_ROWS, len(new)):
-                    return False
-                added.add_new(entry, new[:rows])
-                new = new[rows:]
-                if room.needed(room.keys(total)) > room.limit:
-                    return False
+        with part.named():
+            added = AddedRows(encoding_plan, part, total)
+            for entry in range(self._n_keys):
+                new = added.add_known(entry)
+                while len(new):
+                    rows = room.rows_of_piece(total)
+                    if rows < min(FEWEST_ROWS, len(new)):
+                        return False
+                    added.add_new(entry, new[:rows])
+                    new = new[rows:]
+                    if room.needed(room.keys(total)) > room.limit:
+                        return False
         return True
 
     def _save(self, sums: PartialSums) -> float:

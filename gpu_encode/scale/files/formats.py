@@ -95,8 +95,6 @@ class Contents:
 
     def with_dictionaries(self, names: Collection[str]) -> "Contents":
         """Read some columns of text as dictionaries."""
-        if not names:
-            return self
         fields = [
             one.with_type(pa.dictionary(pa.int32(), one.type)) if one.name in names else one for one in self.schema
         ]

@@ -138,6 +138,8 @@ class Summary:
     bytes_spilled : int
         Bytes of sums, rows and encodings that were written to temporary files because the categories did not fit into
         memory; 0 if they did.
+    categories : mapping of str to int
+        The number of categories of each key that was learned; empty from `transform_dataset`.
 
     Examples
     --------
@@ -161,6 +163,7 @@ class Summary:
     unseen: Mapping[str, int] | None = None
     elapsed: float = 0.0
     bytes_spilled: int = 0
+    categories: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         shares = "".join(
@@ -349,6 +352,7 @@ class Run:
         self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = self.encoded = 0
         self.bytes_spilled = 0
         self.missing: Counter[str] = Counter()
+        self.categories: dict[str, int] = {}
         self.work: dict[str, Any] = {}
         self._needed: Collection[str] = ()
         self._begun, self._kept_bytes = False, 0
@@ -534,9 +538,7 @@ class Run:
         def encode_rows(chunk: Chunk) -> Any:
             made = encode(chunk)
             table = self.source.with_cells(made, chunk.table) if self.source.copied else made
-            written = without_columns(table, left_out).slice(max(0, first_row - chunk.first_row))
-            # Text that was read as a dictionary may pass through, too.
-            return written if written.schema.equals(schema) else written.cast(schema)
+            return without_columns(table, left_out).slice(max(0, first_row - chunk.first_row))
 
         if outputs:
             with self.reading("encoding", self.source.schema.names, size, start) as chunks:
@@ -577,6 +579,7 @@ class Run:
             None if unseen is None else dict(unseen),
             time.perf_counter() - self.options.begun,
             self.bytes_spilled,
+            self.categories,
         )
 
 

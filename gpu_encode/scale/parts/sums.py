@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 
 from cpu_fallback.row_numbers import Order, Permutation, RowOrder, fold_array
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds, written
-from gpu_encode.fitting.columns import map_columns
+from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.fitting.compatibility import check_mergeable_columns
 from gpu_encode.fitting.fit import FitContext, make_model, prepare, read_shared, sum_folds
 from gpu_encode.fitting.inputs import Decided, TrainingRows
@@ -245,13 +244,9 @@ class AddedRows:
     def add_new(self, entry: int, chosen: Array) -> None:
         """Add some rows of a key whose categories are new."""
         known, missing = self._model.keys[entry], self._model.rules[entry].missing
-        plan, context, table = self._plans[entry], self._context, self._part.X
-        needed = {context.columns.positions[column] for column in known.entry.columns}
-        columns = [
-            column.take(pa.array(chosen)) if number in needed else pa.nulls(len(chosen))
-            for number, column in enumerate(table.columns)
-        ]
-        given = map_columns(frames.read(pa.table(columns, table.column_names)))
+        plan, context, columns = self._plans[entry], self._context, known.entry.columns
+        frame = frames.read(self._part.X.select([context.columns.positions[column] for column in columns]).take(chosen))
+        given = ColumnMap(frame, {column: position for position, column in enumerate(columns)})
         key, codes = CategoryIndex.fit(known.entry, given, context.rows.ops, missing == "category")
         if id(plan) not in self._folds:
             self._folds[id(plan)] = fold_array(plan.folds, 0, context.rows.n_rows)
