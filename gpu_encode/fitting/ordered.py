@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.decay import blocks_of, room_for_two_blocks
-from cpu_fallback.exact import Floats, Integers, Limbs, stack
+from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.fused_rules import CHECKPOINT_BITS, RowEncodings
 from cpu_fallback.row_numbers import Order, Permutation, RowOrder, TimeOrder
-from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Carry, Layout, Rows, SumShape, Window, carry, digit_window
+from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Carry, Layout, Rows, SumShape, carry
 from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, without_key
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask, VisibleMoments, encode_tile
 from gpu_encode.schemes.plans import OrderedPlan
@@ -551,23 +551,10 @@ class SegmentMeanDeltas:
 
     def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
         """Sum the numbers of the rows' categories that count, and their squares, for each segment."""
-        ops, statistic, n_segments = self.task.ops, self.task.rule.statistic, len(self.checkpoints)
+        statistic = self.task.rule.statistic
         numbers, weights = statistic.of_each_category(moments), statistic.category_weights(moments)
-        counted = (self.task.rule.which_count(moments) & has[:, None]) & np.isfinite(numbers)
-        by_number = []
-        for number, (column, valid) in enumerate(zip(numbers.T, counted.T, strict=True)):
-            values = np.where(valid, column, 0.0)
-            weight = None if weights is None else np.where(valid, weights[:, number], 0.0)
-            codes = np.where(valid, segments, -1).astype(np.int32)
-            powers = (1, 2) if weight is None else (0, 1, 2)
-            extents = [digit_window(extent) for extent in ops.extents(values, weight, powers)]
-            layout = Layout(*extents) if weight is not None else Layout(Window(), *extents)
-            rows = Rows(codes, target=values, weight=weight)
-            accumulators = ops.accumulate(rows, SumShape(n_segments, layout=layout))[:-2, 0]
-            by_number.append(
-                [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
-            )
-        return CategoryMoments(*(stack(column, axis=1) for column in zip(*by_number, strict=True)))
+        counted = self.task.rule.which_count(moments) & has[:, None]
+        return CategoryMoments.of(self.task.ops, numbers, counted, weights, segments, len(self.checkpoints))
 
 
 def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: CategorySums | None) -> Carry:
