@@ -43,40 +43,58 @@ FROM rows, (SELECT avg(y) AS mean FROM rows) WINDOW seen AS ({frame}) ORDER BY r
 """
 
 
-class Sums(NamedTuple):
-    """Weights, sums and sums of squares of the rows that each row sees."""
+class Seen(NamedTuple):
+    """Weight, sum and variance of the rows that each row sees."""
 
     n: Array
     s: Array
-    q: Array
+    variance: Array
+
+    @classmethod
+    def of(cls, n: Array, s: Array, q: Array) -> "Seen":
+        """Give the variances from sums of squares; a single row has none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return cls(n, s, np.where(n == 1, 0.0, q / n - (s / n) ** 2))
 
 
-def sum_seen(work: str, codes: Array, target: Array, span: int) -> Sums:
+def sum_seen(work: str, codes: Array, target: Array, span: int) -> Seen:
     """Sum the rows that each row sees in its category."""
     if work == OTHERS:
         counts = np.bincount(codes)[codes] - 1.0
-        return Sums(counts, *(np.bincount(codes, powers)[codes] - powers for powers in (target, target**2)))
+        return Seen.of(counts, *(np.bincount(codes, powers)[codes] - powers for powers in (target, target**2)))
     if work == ORDERED:
-        return Sums(*sum_earlier(codes, target), sum_earlier(codes, target**2)[1])
-    return sum_aged(codes.tolist(), target.tolist(), span, work == HALF_LIFE)
+        return Seen.of(*sum_earlier(codes, target), sum_earlier(codes, target**2)[1])
+    if work == WINDOW:
+        return sum_window(codes.tolist(), target.tolist(), span)
+    return sum_halving(codes.tolist(), target.tolist(), span)
 
 
-def sum_aged(codes: list[int], target: list[float], span: int, halving: bool) -> Sums:
-    """Sum earlier rows that are at most so old, or whose weight halves in so many rows, row after row."""
-    running, seen, last = dict.fromkeys(codes, (0.0, 0.0, 0.0)), [], dict.fromkeys(codes, 0)
+def sum_window(codes: list[int], target: list[float], span: int) -> Seen:
+    """Sum earlier rows that are at most so old, row after row."""
+    running, seen = dict.fromkeys(codes, (0.0, 0.0, 0.0)), []
     for row, (code, value) in enumerate(zip(codes, target, strict=True)):
-        n, s, q = running[code]
-        if halving:
-            now = EIGHTHS * row // span
-            weight, last[code] = 2.0 ** ((last[code] - now) / EIGHTHS), now
-            n, s, q = n * weight, s * weight, q * weight
-        elif row > span:
+        if row > span:
             gone, left = codes[row - span - 1], target[row - span - 1]
-            running[gone] = tuple(np.subtract(running[gone], (1.0, left, left * left)).tolist())
-            n, s, q = running[code]
+            n, s, q = running[gone]
+            running[gone] = n - 1.0, s - left, q - left * left
+        n, s, q = running[code]
         seen.append((n, s, q))
         running[code] = n + 1.0, s + value, q + value * value
-    return Sums(*np.array(seen).T)
+    return Seen.of(*np.array(seen).T)
+
+
+def sum_halving(codes: list[int], target: list[float], span: int) -> Seen:
+    """Sum earlier rows whose weight halves in so many rows, row after row; squares are those around the mean."""
+    running, seen, last = dict.fromkeys(codes, (0.0, 0.0, 0.0)), [], dict.fromkeys(codes, 0)
+    for row, (code, value) in enumerate(zip(codes, target, strict=True)):
+        now = EIGHTHS * row // span
+        weight, last[code] = 2.0 ** ((last[code] - now) / EIGHTHS), now
+        n, mean, squares = running[code]
+        n, squares = n * weight, squares * weight
+        seen.append((n, n * mean, squares / n if n else 0.0))
+        apart = value - mean
+        running[code] = n + 1.0, mean + apart / (n + 1.0), squares + apart * apart * (n / (n + 1.0))
+    return Seen(*np.array(seen).T)
 
 
 def expected_of(rows: Rows, visible_prior: bool, auto: bool, work: str) -> Answer:
@@ -85,17 +103,16 @@ def expected_of(rows: Rows, visible_prior: bool, auto: bool, work: str) -> Answe
     def encode() -> Array:
         y, span = rows.target, span_of(rows.n_rows)
         own = sum_seen(work, rows.codes, y, span)
-        everything = Sums(*(np.float64(total) for total in (len(y), y.sum(), (y**2).sum())))
+        everything = Seen(*(np.array(total) for total in (float(len(y)), y.sum(), y.var())))
         if visible_prior:
             everything = sum_seen(work, np.zeros(len(y), np.int64), y, span)
         if visible_prior and work == ORDERED:
-            everything = Sums(*(sums[floor_ranks(np.arange(len(y)))] for sums in everything))
+            everything = Seen(*(sums[floor_ranks(np.arange(len(y)))] for sums in everything))
         with np.errstate(divide="ignore", invalid="ignore"):
             prior = everything.s / everything.n
             if not auto:
                 return m_estimate(own.n, own.s, prior)
-            mean, total = own.s / own.n, everything.q / everything.n - prior**2
-            noise, signal = np.where(own.n == 1, 0.0, own.q / own.n - mean**2), own.n * total
+            mean, noise, signal = own.s / own.n, own.variance, own.n * everything.variance
             return np.where(own.n > 0, mean + noise / (noise + signal) * (prior - mean), prior)
 
     return Answer(lambda: repeat(encode(), 1), 1, TOLERANCE)
@@ -180,7 +197,7 @@ def prepare_loop(rows: Rows) -> Prepared:
     size, smooth = int(codes.max()) + 1, -1.0 if auto else SMOOTH
 
     def encode() -> Array:
-        cells, out, total = np.zeros((size, 3)), np.empty(len(y)), (float(len(y)), y.sum(), y @ y)
+        cells, out, total = np.zeros((size, 3)), np.empty(len(y)), (float(len(y)), y.sum(), y.var())
         if rows.work == OTHERS:
             loops.sum_rows(codes, y, cells, 0, len(y))
             split(loops.encode_others, len(y), codes, y, cells, total, smooth, out)

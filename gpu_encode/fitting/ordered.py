@@ -293,8 +293,11 @@ def find_segments(checkpoints: Integers, ranks: Integers) -> NDArray[np.int32]:
 
 
 def state_at_checkpoints(task: EncodingTask, order: Order) -> CheckpointState:
-    """Sum the rows before each checkpoint of an order."""
+    """Sum the rows before each checkpoint of an order; if nothing depends on these sums, there is one of no rows."""
     starts = order.starts if isinstance(order, TimeOrder) else None
+    if not task.rule.needs_everything:
+        nothing = task.ops.zeros((1, task.n_classes, task.spec.layout.width), np.int64)
+        return CheckpointState.of(task.ops.zeros(1, np.int64), starts, nothing, task.rule, task.spec, task.ops)
     ranks = checkpoint_ranks(starts, len(task.rows), task.ops)
     sums = sums_by_segment(task, order, ranks)
     state = CheckpointState.of(ranks, starts, sums, task.rule, task.spec, task.ops)
@@ -352,7 +355,7 @@ class SequentialScan:
     def encode(self, tile: Tile) -> tuple[Floats, Mask]:
         """Encode the next rows, and tell which rows' categories are unseen."""
         task, rows, begins = self.task, tile.rows, tile.begins
-        checkpoints = np.searchsorted(self.before.ranks, prior_ranks(self.before.starts, begins))
+        checkpoints = find_segments(self.before.ranks, prior_ranks(self.before.starts, begins))
         total = self.before.total.at(checkpoints)
         visible = self._visible_moments(tile, checkpoints, total)
         root = task.rule.find_prior(total, visible[-1].context.categories)
@@ -364,7 +367,7 @@ class SequentialScan:
             values = np.where((begins < self.burn_in)[:, None], np.nan, values)
         return values, unseen
 
-    def _visible_moments(self, tile: Tile, checkpoints: Integers, total: Moments) -> list[VisibleMoments]:
+    def _visible_moments(self, tile: Tile, checkpoints: Array, total: Moments) -> list[VisibleMoments]:
         """Give the moments that each row sees at each level, and add the rows to the sums that later rows see."""
         task, layout = self.task, self.task.spec.layout
         start, stop = self.n_encoded, self.n_encoded + len(tile.rows)

@@ -111,6 +111,11 @@ class EncodingRule:
         return isinstance(self.prior, str) or (self.prior is None and self.needs.rows)
 
     @property
+    def needs_everything(self) -> bool:
+        """Whether an encoding depends on the moments of all rows that it sees."""
+        return self.needs.everything or self.prior is not None
+
+    @property
     def needs_categories(self) -> bool:
         """Whether the encoding of a category depends on sums over all categories."""
         return self.needs.categories or self.prior == "category_mean"

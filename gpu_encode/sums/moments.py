@@ -44,6 +44,8 @@ class Needs(NamedTuple):
         The number of rows of each value; unless it is for dates, such a statistic needs a table, too.
     dates : bool
         Whether the encoding of a row also depends on its own date; new rows must then have the column of dates.
+    everything : bool
+        Moments of all visible rows, whatever their category.
     rows : bool
         Whether the encoding of an unseen category is NaN if there is no visible row at all.
     terms : int
@@ -67,6 +69,7 @@ class Needs(NamedTuple):
     table: bool = False
     distribution: bool = False
     dates: bool = False
+    everything: bool = True
     rows: bool = False
     terms: int = 1
     joined_targets: bool = False
@@ -381,7 +384,7 @@ class CategoryMoments:
         sums = (Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in self.parts)
         return CategoryMoments(*sums)
 
-    def at(self, indices: Integers) -> "CategoryMoments":
+    def at(self, indices: Array) -> "CategoryMoments":
         """Pick by index along the first axis."""
         return CategoryMoments(*(Limbs(part.digits[indices], part.low) for part in self.parts))
 

@@ -10,16 +10,20 @@ STEPS, EIGHTHS = 4096, 8
 
 
 @compiled
-def estimate(n, s, q, n_all, s_all, q_all, smooth):
+def estimate(n, s, variance, total, smooth):
     """Give an m-estimate, or empirical Bayes if `smooth` is negative."""
-    prior = s_all / n_all
+    prior = total[1] / total[0]
     if smooth >= 0.0:
         return (s + smooth * prior) / (n + smooth)
     if n == 0.0:
         return prior
-    mean = s / n
-    variance, own = q / n - mean * mean, n * (q_all / n_all - prior * prior)
-    return (own * mean + variance * prior) / (own + variance)
+    own = n * total[2]
+    return (own * (s / n) + variance * prior) / (own + variance)
+
+
+@compiled
+def spread(n, s, q):
+    return q / n - (s / n) * (s / n)
 
 
 @compiled
@@ -34,18 +38,16 @@ def sum_rows(codes, target, cells, start, stop):
 
 @compiled
 def encode_others(codes, target, cells, total, smooth, out, start, stop):
-    n_all, s_all, q_all = total
     for row in range(start, stop):
         i = np.uint64(row)
         code, value = np.uint64(codes[i]), target[i]
         n, s, q = cells[code, 0] - 1.0, cells[code, 1] - value, cells[code, 2] - value * value
-        out[i] = estimate(n, s, q, n_all, s_all, q_all, smooth)
+        out[i] = estimate(n, s, spread(n, s, q), total, smooth)
 
 
 @compiled
 def encode_in_order(codes, target, cells, total, smooth, window, out):
     """Encode by the earlier rows; with a window above 0, by at most so many rows of any category."""
-    n_all, s_all, q_all = total
     for row in range(len(codes)):
         i = np.uint64(row)
         code, value = np.uint64(codes[i]), target[i]
@@ -55,7 +57,8 @@ def encode_in_order(codes, target, cells, total, smooth, window, out):
             cells[gone, 0] -= 1.0
             cells[gone, 1] -= left
             cells[gone, 2] -= left * left
-        out[i] = estimate(cells[code, 0], cells[code, 1], cells[code, 2], n_all, s_all, q_all, smooth)
+        n, s, q = cells[code, 0], cells[code, 1], cells[code, 2]
+        out[i] = estimate(n, s, spread(n, s, q), total, smooth)
         cells[code, 0] += 1.0
         cells[code, 1] += value
         cells[code, 2] += value * value
@@ -64,12 +67,14 @@ def encode_in_order(codes, target, cells, total, smooth, window, out):
 @compiled
 def encode_with_decay(codes, target, cells, total, smooth, half_life, out):
     """Encode by the earlier rows, whose weight halves in so many rows, by steps of eighths."""
-    n_all, s_all, q_all = total
     last, factors = np.zeros(len(cells), np.int64), 2.0 ** (-np.arange(STEPS) / EIGHTHS)
     for row in range(len(codes)):
         i, now = np.uint64(row), EIGHTHS * row // half_life
         code, value = np.uint64(codes[i]), target[i]
         factor, last[code] = factors[np.uint64(min(now - last[code], STEPS - 1))], now
-        n, s, q = cells[code, 0] * factor, cells[code, 1] * factor, cells[code, 2] * factor
-        out[i] = estimate(n, s, q, n_all, s_all, q_all, smooth)
-        cells[code, 0], cells[code, 1], cells[code, 2] = n + 1.0, s + value, q + value * value
+        # A mean and squares around it: of old rows, differences of sums would keep no digits.
+        n, mean, squares = cells[code, 0] * factor, cells[code, 1], cells[code, 2] * factor
+        out[i] = estimate(n, n * mean, squares / n, total, smooth)
+        apart = value - mean
+        cells[code, 0], cells[code, 1] = n + 1.0, mean + apart / (n + 1.0)
+        cells[code, 2] = squares + apart * apart * (n / (n + 1.0))
