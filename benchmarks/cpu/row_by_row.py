@@ -22,10 +22,12 @@ from benchmarks.cpu.judge import floor_ranks, m_estimate, sum_earlier
 from benchmarks.harness.grid import Cell, Contender, Grid, Prepared
 from benchmarks.harness.judge import Answer
 from benchmarks.harness.rows import Array, Rows
+from cpu_fallback.decay import STEPS_OF_BLOCK
 
 OTHERS, ORDERED, HALF_LIFE, WINDOW = "leave-one-out", "ordered", "half-life", "window"
 WITHOUT_AGES = "without ages"
 EIGHTHS = 8
+MOST_STEPS = 1 << 62
 # Sums of float64 lose digits, and the most where variances are differences of them.
 TOLERANCE = 1e-6
 GOALS = {"engine": 2.0, "limit": 0.3, WITHOUT_AGES: 0.5}
@@ -43,6 +45,9 @@ FROM rows, (SELECT avg(y) AS mean FROM rows) WINDOW seen AS ({frame}) ORDER BY r
 """
 
 
+Part = tuple[float, float, float]
+
+
 class Seen(NamedTuple):
     """Weight, sum and variance of the rows that each row sees."""
 
@@ -57,7 +62,7 @@ class Seen(NamedTuple):
             return cls(n, s, np.where(n == 1, 0.0, q / n - (s / n) ** 2))
 
 
-def sum_seen(work: str, codes: Array, target: Array, span: int) -> Seen:
+def sum_seen(work: str, codes: Array, target: Array, span: int, steps: int) -> Seen:
     """Sum the rows that each row sees in its category."""
     if work == OTHERS:
         counts = np.bincount(codes)[codes] - 1.0
@@ -66,7 +71,7 @@ def sum_seen(work: str, codes: Array, target: Array, span: int) -> Seen:
         return Seen.of(*sum_earlier(codes, target), sum_earlier(codes, target**2)[1])
     if work == WINDOW:
         return sum_window(codes.tolist(), target.tolist(), span)
-    return sum_halving(codes.tolist(), target.tolist(), span)
+    return sum_halving(codes.tolist(), target.tolist(), span, steps)
 
 
 def sum_window(codes: list[int], target: list[float], span: int) -> Seen:
@@ -83,18 +88,30 @@ def sum_window(codes: list[int], target: list[float], span: int) -> Seen:
     return Seen.of(*np.array(seen).T)
 
 
-def sum_halving(codes: list[int], target: list[float], span: int) -> Seen:
-    """Sum earlier rows whose weight halves in so many rows, row after row; squares are those around the mean."""
-    running, seen, last = dict.fromkeys(codes, (0.0, 0.0, 0.0)), [], dict.fromkeys(codes, 0)
+def sum_halving(codes: list[int], target: list[float], span: int, steps: int) -> Seen:
+    """Sum earlier rows whose weight halves in so many rows, row after row; squares are those around the mean.
+
+    A row sees rows of its own block of so many steps, and of the block before it.
+    """
+    # Weight, mean and squares of the block before and of the own block, at the last row of the category.
+    running, seen, last = {code: [(0.0, 0.0, 0.0)] * 2 for code in codes}, [], dict.fromkeys(codes, 0)
     for row, (code, value) in enumerate(zip(codes, target, strict=True)):
-        now = EIGHTHS * row // span
-        weight, last[code] = 2.0 ** ((last[code] - now) / EIGHTHS), now
-        n, mean, squares = running[code]
-        n, squares = n * weight, squares * weight
+        now, then, parts = EIGHTHS * row // span, last[code], running[code]
+        if now // steps > then // steps:
+            parts = [parts[1] if now // steps == then // steps + 1 else (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)]
+        weight, last[code] = 2.0 ** ((then - now) / EIGHTHS), now
+        parts = [(n * weight, mean, squares * weight) for n, mean, squares in parts]
+        n, mean, squares = join(*parts)
         seen.append((n, n * mean, squares / n if n else 0.0))
-        apart = value - mean
-        running[code] = n + 1.0, mean + apart / (n + 1.0), squares + apart * apart * (n / (n + 1.0))
+        running[code] = [parts[0], join(parts[1], (1.0, value, 0.0))]
     return Seen(*np.array(seen).T)
+
+
+def join(left: Part, right: Part) -> Part:
+    """Give weight, mean and squares around the mean of two parts together."""
+    n, apart = left[0] + right[0], right[1] - left[1]
+    share = right[0] / n if n else 0.0
+    return n, left[1] + apart * share, left[2] + right[2] + apart * apart * left[0] * share
 
 
 def expected_of(rows: Rows, visible_prior: bool, auto: bool, work: str) -> Answer:
@@ -102,10 +119,12 @@ def expected_of(rows: Rows, visible_prior: bool, auto: bool, work: str) -> Answe
 
     def encode() -> Array:
         y, span = rows.target, span_of(rows.n_rows)
-        own = sum_seen(work, rows.codes, y, span)
+        # Ours sees no rows that are older than the block before; the loop sees all rows.
+        steps = STEPS_OF_BLOCK if visible_prior else MOST_STEPS
+        own = sum_seen(work, rows.codes, y, span, steps)
         everything = Seen(*(np.array(total) for total in (float(len(y)), y.sum(), y.var())))
         if visible_prior:
-            everything = sum_seen(work, np.zeros(len(y), np.int64), y, span)
+            everything = sum_seen(work, np.zeros(len(y), np.int64), y, span, steps)
         if visible_prior and work == ORDERED:
             everything = Seen(*(sums[floor_ranks(np.arange(len(y)))] for sums in everything))
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
-from cpu_fallback.memory import empty
 from cpu_fallback.types import Array, Rows
 from gpu_encode.seam.ops import Ops, host
 from gpu_encode.sums.category_sums import CategorySums
@@ -126,7 +125,7 @@ class Sorted(InOrder):
         """Make one group of all rows, of all categories."""
         if len(distribution.value) == len(distribution.values):
             # Every value has a pair, so that here each has one.
-            counts = empty(distribution.counts.shape, np.int64)
+            counts = host(len(distribution.values)).empty(distribution.counts.shape, np.int64)
             counts[distribution.value] = distribution.counts
         else:
             counts = add_counts(distribution.value, distribution.counts, len(distribution.values))
@@ -412,7 +411,7 @@ def is_above(values: Array, threshold: Real) -> Mask:
 
 def running_sums(counts: Integers) -> Integers:
     """Give the running sums before each value, and last the whole sum: (values + 1, views); each view is contiguous."""
-    running = empty((counts.shape[1], len(counts) + 1), np.int64)
+    running = host(len(counts)).empty((counts.shape[1], len(counts) + 1), np.int64)
     running[:, 0] = 0
     np.cumsum(counts.T, axis=1, out=running[:, 1:])
     return running.T
