@@ -153,6 +153,10 @@ class Model:
         if frame.names != self.feature_names:
             raise other_columns(self.feature_names, frame.names)
 
+    def positions(self) -> list[list[int]] | None:
+        """Give for each key the positions of its values in the output; None: key after key, and indicators last."""
+        return None
+
     @property
     def tables(self) -> list[list[EncodingTable]]:
         """The encodings of every category, on the host: tables[entry][target]."""
