@@ -145,6 +145,16 @@ class CodesModel(Model):
             found[key] += range(start, start := start + table.shape[1])
         return found
 
+    def lines(self, dtype: np.dtype[Any]) -> list[list[tuple[float, ...]]] | None:
+        """Give the encodings of each code of each key, in the given type."""
+        found = []
+        for number, key in enumerate(self.keys):
+            codes = np.array([*range(key.n_categories), UNKNOWN, MISSING], np.int32)
+            of_key = [table for of_block, table in self.learned.blocks() if of_block == number]
+            lines = np.concatenate(of_key, axis=1)[number_missing(codes, key)]
+            found.append([tuple(line) for line in lines.astype(dtype).tolist()])
+        return found
+
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
         """Encode every row of a new table."""
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)

@@ -11,7 +11,6 @@ import numpy as np
 
 from cpu_fallback.types import MISSING, UNKNOWN
 from gpu_encode.encoders.base import Encoder, names_at_fit
-from gpu_encode.encoders.codes import CodesModel, number_missing
 from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.model import Model, columns_per_output, kept_outputs
 from gpu_encode.seam.ops import host
@@ -224,22 +223,11 @@ def answers_of(model: Model, dtype: np.dtype[Any]) -> list[Answers] | None:
     """
     if not model.by_key:
         return None
-    if isinstance(model, CodesModel):
-        lines = learned_lines(model, dtype)
+    if (lines := model.lines(dtype)) is not None:
         return [(rows, rows) for rows in (with_policies(model, number, rows) for number, rows in enumerate(lines))]
     if any(lookup.elapsed for lookup in model.lookups(host(0))):
         return None
     return [smoothed_answers(model, number, dtype) for number in range(len(model.keys))]
-
-
-def learned_lines(model: CodesModel, dtype: np.dtype[Any]) -> list[list[Any]]:
-    """Give the encodings of each code of each key, from the blocks of a learner."""
-    found = []
-    for number, key in enumerate(model.keys):
-        codes = np.array([*range(key.n_categories), UNKNOWN, MISSING], np.int32)
-        of_key = [table for of_block, table in model.learned.blocks() if of_block == number]
-        found.append(np.concatenate(of_key, axis=1)[number_missing(codes, key)].astype(dtype).tolist())
-    return [[tuple(line) for line in lines] for lines in found]
 
 
 def smoothed_answers(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
