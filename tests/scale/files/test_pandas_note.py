@@ -87,7 +87,7 @@ def read(path: Any) -> pd.DataFrame:
 
 def assert_read_back(source: Path, out: Any, encoded: tuple[str, ...] = ("key",)) -> None:
     before, after = read(source), read(out)
-    pd.testing.assert_index_equal(after.index, before.index, exact=True)
+    pd.testing.assert_index_equal(after.index, before.index, exact=True if after.index.nlevels == 1 else "equiv")
     others = [name for name in before.columns if name not in encoded]
     assert set(others) <= set(after.columns)
     pd.testing.assert_frame_equal(after[others], before[others], check_freq=False, check_column_type=False)
