@@ -244,15 +244,10 @@ class Asked(NamedTuple):
 
 def plan_memory(parameters: Parameters, given: Asked) -> MemoryPlan:
     """Tell the most memory of a call."""
-    if isinstance(given.categories, Mapping):
-        given = given._replace(categories={name: whole(count) for name, count in given.categories.items()})
-    given = given._replace(rows=whole(given.rows))
+    given = with_whole_numbers(given)
     X, y, rows, categories, classes, weight, device_memory = given
     check_given(given)
-    free = None if device_memory is None else read_size(device_memory, "device_memory")
-    if free is not None and free < LEAST_DEVICE:
-        said = f" Did you mean '{device_memory}GiB'?" if isinstance(device_memory, Integral) else ""
-        raise ValueError(f"device_memory={device_memory!r} is {free:,} bytes, less than any GPU has.{said}")
+    free = None if device_memory is None else size_of_device(device_memory)
     # If the user says how much memory a GPU has, the GPU need not be there.
     asked = parameters if free is None else replace(parameters, device="cpu")
     if rows is None:
@@ -289,9 +284,25 @@ def plan_memory(parameters: Parameters, given: Asked) -> MemoryPlan:
     return MemoryPlan(n_rows, device, free, code_bytes, row_bytes, together_bytes, keys, input_bytes, not_counted)
 
 
-def whole(count: Any) -> Any:
-    """Give a float that is a whole number as an integer, and anything else as it is."""
-    return int(count) if isinstance(count, float) and count.is_integer() else count
+def size_of_device(device_memory: Any) -> int:
+    """Give the bytes of a GPU; ValueError for fewer than any GPU has."""
+    free = read_size(device_memory, "device_memory")
+    if free < LEAST_DEVICE:
+        said = f" Did you mean '{device_memory}GiB'?" if isinstance(device_memory, Integral) else ""
+        raise ValueError(f"device_memory={device_memory!r} is {free:,} bytes, less than any GPU has.{said}")
+    return free
+
+
+def with_whole_numbers(given: Asked) -> Asked:
+    """Replace floats that are whole, such as 1e9, by integers."""
+
+    def whole(count: Any) -> Any:
+        return int(count) if isinstance(count, float) and count.is_integer() else count
+
+    counts = given.categories
+    if isinstance(counts, Mapping):
+        counts = {name: whole(count) for name, count in counts.items()}
+    return given._replace(rows=whole(given.rows), categories=counts)
 
 
 def check_names(categories: Mapping[Any, int] | None, selection: Selection, frame: Frame | Pieces) -> None:
