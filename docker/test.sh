@@ -26,8 +26,7 @@ case "${1-}" in
         (cd "$folder" && "$venv/bin/gpu-encode" fit-transform orders.csv encoded.csv \
             --target sold --columns shop --smooth 2 --cv 2 --model shops.model
         "$venv/bin/gpu-encode" export shops.model shops.onnx --to onnx --drop-passed
-        "$venv/bin/gpu-encode" export shops.model shops.sql --to sql --table orders
-        "$venv/bin/gpu-encode" transform "file://$folder/orders.csv" "file://$folder/new.csv" --model shops.model)
+        "$venv/bin/gpu-encode" export shops.model shops.sql --to sql --table orders)
         PATH="$venv/bin:$PATH" MODEL="$folder/shops.model" PORT=${PORT:-8421} docker/serve.sh &
         "$venv/bin/python" docker/ask_service.py "http://127.0.0.1:${PORT:-8421}"
         ;;
