@@ -178,7 +178,10 @@ class RowEncoder:
         """Raise ValueError if a row lacks a column that is needed."""
         for label in self._needed:
             if label not in row:
-                raise unknown_column("The fitted column", label, list(row))
+                role = "The passed-through column" if label in self._passed else "The fitted column"
+                error = unknown_column(role, label, list(row), "the row")
+                advice = " row_encoder(passed=False) does not ask for it." if label in self._passed else ""
+                raise ValueError(f"{error}{advice}")
 
 
 class RowCounter:
