@@ -66,7 +66,8 @@ class Stopped(Exception):
 
 def stop_after(count: int, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Make a step of the work fail after `count` calls."""
-    original, calls = getattr(encoding, name), []
+    owner = encoding if hasattr(encoding, name) else encoding.Encoding
+    original, calls = getattr(owner, name), []
 
     def failing(*given: Any) -> Any:
         calls.append(name)
@@ -74,7 +75,7 @@ def stop_after(count: int, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
             raise Stopped(name)
         return original(*given)
 
-    monkeypatch.setattr(encoding, name, failing)
+    monkeypatch.setattr(owner, name, failing)
 
 
 @pytest.fixture
@@ -116,11 +117,11 @@ def test_measuring_goes_on_where_it_was_saved(
     encoder = TargetEncoder(columns=["city"], cv=KFold(3, stratify=True))
     for _ in range(2):
         with monkeypatch.context() as patched:
-            stop_after(3, patched, "measure")
+            stop_after(3, patched, "_add")
             with pytest.raises(Stopped):
                 encode(rows, tmp_path / "codes.parquet", encoder, "kind", chunk_rows=64, resume=True)
     # Every run saved its first chunk at least.
-    stop_after(5, monkeypatch, "measure")
+    stop_after(5, monkeypatch, "_add")
     encode(rows, tmp_path / "codes.parquet", encoder, "kind", chunk_rows=64, resume=True)
     assert_same_table(read_rows(tmp_path / "codes.parquet"), in_memory(encoder, orders, "kind")[1])
 
@@ -234,7 +235,7 @@ def test_what_no_file_holds_is_encoded_and_not_gone_on_with(
 
 
 def test_an_early_error_leaves_nothing(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stop_after(1, monkeypatch, "measure")
+    stop_after(1, monkeypatch, "_add")
     with pytest.raises(Stopped):
         encode(rows, tmp_path / "codes", TargetEncoder(columns=["city"]), "sold", chunk_rows=64)
     assert names_in(tmp_path) == ["orders.parquet"]
