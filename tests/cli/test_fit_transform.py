@@ -102,7 +102,12 @@ def test_chosen_columns_of_one_row_a_category_are_told(
     for name, values in columns.items():
         orders = orders.append_column(name, pa.array(values))
     pyarrow.parquet.write_table(orders, "orders.parquet")
-    for options, told in (("", True), ("--columns city,order", False), ("--encoder hashing", False)):
+    for options, told in (
+        ("", True),
+        ("--tables disk", True),
+        ("--columns city,order", False),
+        ("--encoder hashing", False),
+    ):
         target = "" if "hashing" in options else "--target sold"
         run(f"fit-transform orders.parquet codes.parquet {target} {options}")
         lines = [line for line in capsys.readouterr().err.splitlines() if "a category of its own" in line]
