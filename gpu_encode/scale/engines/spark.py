@@ -7,6 +7,7 @@ encoder is also the same object whichever engine fitted it: it is saved in one f
 Tables of categories stay in Spark: its own shuffle adds up the sums of each category, and joins the tables to rows.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
@@ -28,6 +29,24 @@ FAN_IN = 8
 LARGEST_CELL = 2**31 - 1
 # Assumed if the driver cannot tell how many processors a remote frame has.
 PROCESSORS = 32
+# Steps that may give other rows each time, by their names in Spark's plans.
+CHOICES = {
+    "Deduplicate": "dropDuplicates",
+    "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark",
+    "GlobalLimit": "limit",
+    "LocalLimit": "limit",
+    "Offset": "offset",
+    "Tail": "tail",
+    "Sample": "sample or randomSplit",
+}
+# Functions whose results depend on which of several equal rows comes first, and others that do not.
+AMONG_TIES = re.compile(
+    r"\b(row_number|ntile|lag|lead|nth_value|first|first_value|last|last_value|any_value|max_by|min_by|mode"
+    r"|collect_list|collect_set|array_agg|listagg|string_agg)\("
+)
+RANKS = ("rank", "dense_rank", "percent_rank", "cume_dist")
+FUNCTION_OF_WINDOW = re.compile(r"(\w+)\(.*windowspecdefinition\(")
+ROWS_IN_ORDER = re.compile(r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing\$\(\)\))")
 # A setting of Spark that is read when a frame is persisted.
 JOINS_PARTITIONS = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 # Errors that Spark raises when it looks up a row.
@@ -56,12 +75,17 @@ class SparkRows:
         return to_arrow_schema(self._frame.schema, timezone="UTC")
 
     def check_repeatable(self) -> None:
-        """Raise ValueError if each pass would compute random values or row numbers again."""
-        if self._context is not None and not self._frame._jdf.queryExecution().analyzed().deterministic():
+        """Raise ValueError if each pass would draw values, number rows or choose among rows anew."""
+        if self._context is None:
+            return
+        plan = self._frame._jdf.queryExecution().analyzed()
+        anew = None if plan.deterministic() else "rand, uuid, monotonically_increasing_id or their like"
+        anew = anew or choice_of_rows(plan)
+        if anew is not None:
             raise ValueError(
-                "X has values that Spark computes anew, and otherwise, in each pass (rand, uuid, "
-                "monotonically_increasing_id and their like), so that rows could see their own target. Write X to a "
-                "table and read that, or pass X.localCheckpoint()."
+                f"X has rows or values that Spark chooses anew, and otherwise, in each pass ({anew}), so that "
+                "rows could see their own target. Write X to a table and read that, or pass X.localCheckpoint(). "
+                "X.persist() is not enough, since Spark computes the rows of a lost worker anew."
             )
 
     def pick(self, names: Sequence[str]) -> Self:
@@ -167,6 +191,59 @@ class SparkGroups(SparkRows):
             return pa.Table.from_batches(list(function(iter([(buckets.pop(), states)]))), like)
 
         return self._dealt.groupBy("bucket").applyInArrow(of_group, schema)
+
+
+def choice_of_rows(plan: Any) -> str | None:
+    """Name a step of a plan, or of a query inside, that may choose other rows or values each time; None without one.
+
+    Parameters
+    ----------
+    plan : logical plan of Spark, in Java
+    """
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        waiting += [
+            queries.apply(number)
+            for queries in (node.children(), node.subqueries())
+            for number in range(queries.size())
+        ]
+        name = node.nodeName()
+        if name in CHOICES and not is_choice_of_all(name, node):
+            return CHOICES[name]
+        if name in ("Window", "Aggregate"):
+            made = node.windowExpressions() if name == "Window" else node.aggregateExpressions()
+            for number in range(made.size()):
+                if (found := choice_among_ties(made.apply(number).toString())) is not None:
+                    return found
+    return None
+
+
+def is_choice_of_all(name: str, node: Any) -> bool:
+    """Tell whether a step that chooses among rows leaves no choice: it takes no rows, or one of rows that are equal."""
+    if name == "Deduplicate":
+        return bool(node.keys().size() == node.child().output().size())
+    return name in ("GlobalLimit", "LocalLimit") and node.limitExpr().toString() == "0"
+
+
+def choice_among_ties(expression: str) -> str | None:
+    """Name the function of an expression whose result depends on the order of equal rows; None without one.
+
+    Examples
+    --------
+    >>> frame = "windowspecdefinition(shop#1, day#2 ASC NULLS FIRST, specifiedwindowframe({}))"
+    >>> rows = frame.format("RowFrame, unboundedpreceding$(), currentrow$()")
+    >>> choice_among_ties(f"row_number() {rows} AS r#3"), choice_among_ties(f"rank() {rows} AS r#3")
+    ('row_number', None)
+    >>> choice_among_ties(f"sum(price#4) {rows} AS s#5")
+    'sum over rows before'
+    """
+    if found := AMONG_TIES.search(expression):
+        return found[1]
+    over = FUNCTION_OF_WINDOW.match(expression)
+    if over is None or over[1] in RANKS or not ROWS_IN_ORDER.search(expression):
+        return None
+    return f"{over[1]} over rows before"
 
 
 def quoted(name: str) -> str:

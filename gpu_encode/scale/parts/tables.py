@@ -26,6 +26,7 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
 from gpu_encode.words.errors.parameters import wrong_type
+from gpu_encode.words.errors.tables import rows_have_changed
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +144,8 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
             f"{sums.n_rows} rows were summed, but {encoding_plan.n_rows} were looked through first. Every part must be "
             "measured once, and all passes must read the same rows."
         )
+    if sums.checksum != encoding_plan.checksum:
+        raise rows_have_changed("X has rows, or values of rows,")
     model, reaches, segment_sums = sums.model.to_canonical(), sums.reach, sums.segments
     # If the caller no longer holds the sums, their memory becomes free for the tables.
     del sums

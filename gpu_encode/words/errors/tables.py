@@ -65,7 +65,8 @@ def rows_have_changed(what: str) -> ValueError:
     """Error for rows that differ from the rows of an earlier pass."""
     return ValueError(
         f"{what} that were not there in the first pass over the rows. All passes must read the same rows: do not write "
-        "to the source meanwhile, and make lazy sources give the same rows every time."
+        "to the source meanwhile, and make lazy sources give the same rows every time: keep what they gave once "
+        "(localCheckpoint() in Spark, materialize() in Ray, persist() in Dask)."
     )
 
 
