@@ -196,7 +196,7 @@ DIALECTS = ["duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"]
 EXPORT: dict[str, list[Option]] = {
     "": [
         ("model", "MODEL", "an encoder saved by fit-transform"),
-        ("output", "OUTPUT", "the file to write, of Arrow the folder; appears whole or not at all"),
+        ("output", "OUTPUT", "the file to write; of Arrow, and with --tables, the folder; appears whole or not at all"),
         ("--to", ["arrow", "json", "onnx", "sql"], "what to write", {"required": True}),
         ("--min-count", "N", "leave out categories with fewer rows: their rows are encoded like unseen values (0)",
          {"type": float, "default": 0.0}),
@@ -216,6 +216,9 @@ EXPORT: dict[str, list[Option]] = {
         ("--keep", "A,B", "columns that come first in the result, such as an id: SQL promises no order of rows", LIST),
         ("--category-tables", "NAME", ("create tables of categories, whose names begin with NAME, before the query; "
           "otherwise the query holds all categories")),
+        ("--tables", ["parquet", "csv"], ("write the categories to files in the folder OUTPUT, beside encode.sql, "
+         "which loads them; NAME is that of the folder unless --category-tables gives one")),
+        ("--tables-at", "URL", "where the database finds these files: s3://models/shops (OUTPUT, as it is given)"),
     ],
 }  # fmt: skip
 DRIFT: dict[str, list[Option]] = {

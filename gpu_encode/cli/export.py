@@ -1,6 +1,7 @@
 """``gpu-encode export``: write a saved model for a system without Python."""
 
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,8 @@ OPTIONS = {
     "hash_key hides": "--hash-key-file hides",
     "hash_key has": "--hash-key-file has",
     "keep names": "--keep names",
+    "Give format=": "Give --tables ",
+    "format=": "--tables ",
 }
 
 # Parameters of every export: `min_count` and `hash_key`.
@@ -89,19 +92,34 @@ def write_folder(files: dict[str, bytes], path: Path) -> None:
         publish(Path(hidden), [(made, path)])
 
 
-def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:
-    """Give the query; if a name for tables of categories is given, the statements that create them come first."""
+def as_sql(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes | dict[str, bytes]:
+    """Give the query, after the statements that create tables of categories, and the files of these tables, if any."""
     from gpu_encode.cli.columns import split_names
     from gpu_encode.serve.export import to_sql, to_sql_tables
 
     if options.table is None:
         refuse("--to sql needs the table that is encoded: --table orders")
+    if options.tables is None and options.tables_at is not None:
+        refuse("--tables-at says where the database finds files: give --tables parquet or csv as well")
     shared = {"dialect": options.dialect or "duckdb", **leaving}
     named = options.category_tables
-    created = [] if named is None else to_sql_tables(encoder, named, **shared)
+    if named is None and options.tables is not None:
+        named = re.sub(r"\W|^(?=\d)", "_", Path(options.output).stem)
     given = {"keep": split_names(options.keep), "passed": not options.drop_passed, "category_tables": named}
-    query = to_sql(encoder, options.table, **given, **shared)
-    return "".join(f"{statement};\n" for statement in [*created, query]).encode()
+    origin, _, query = to_sql(encoder, options.table, **given, **shared).partition("\n")
+    files: dict[str, bytes] = {}
+    created: list[str] = []
+    if options.tables is not None:
+        with TemporaryDirectory() as folder:
+            kept = {"folder": folder, "format": options.tables, "location": options.tables_at or options.output}
+            created = to_sql_tables(encoder, named, **kept, **shared)
+            files = {file.name: file.read_bytes() for file in Path(folder).iterdir()}
+    elif named is not None:
+        created = to_sql_tables(encoder, named, **shared)
+    # The shell of SQLite reads a line that begins with a point to its end.
+    ended = (f"{one}\n" if one.startswith(".") else f"{one};\n" for one in [*created, query])
+    script = f"{origin}\n{''.join(ended)}".encode()
+    return script if options.tables is None else {"encode.sql": script, **files}
 
 
 def as_onnx(encoder: Any, options: argparse.Namespace, leaving: Leaving) -> bytes:

@@ -32,13 +32,15 @@ def test_sql(run: Callable[[str], None]) -> None:
     )
 
 
-@pytest.mark.parametrize("tables", ["", "--category-tables models"])
+@pytest.mark.parametrize("tables", ["", "--category-tables models", "--tables parquet", "--tables csv"])
 def test_sql_runs(tables: str, run: Callable[[str], None]) -> None:
     run(FIT)
     run(f"{QUERY} orders {tables}")
+    script = Path("orders.sql/encode.sql" if "--tables" in tables.split() else "orders.sql").read_text()
+    assert script.startswith("-- gpu_encode TargetEncoder: library ")
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE orders AS SELECT * FROM 'orders.parquet'")
-        found = connection.execute(Path("orders.sql").read_text()).df()
+        found = connection.execute(script).df()
     expected = gpu_encode.load("orders.model").transform(pd.read_parquet("orders.parquet"))
     columns = ["day", "price", "city", "device_x_zip"]
     pd.testing.assert_frame_equal(
@@ -62,6 +64,19 @@ def test_an_id_that_passed_through_at_fit_is_kept(drop: str, run: Callable[[str]
         connection.register("orders", rows.drop(columns=THROUGH if drop else []))
         found = connection.execute(Path("orders.sql").read_text()).df().sort_values("id", ignore_index=True)
     pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
+
+
+def test_files_of_categories(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
+    run(FIT)
+    export = "export orders.model 2026 --to sql --table orders"
+    assert "--tables 'parquet' cannot be loaded into sqlite" in refused(f"{export} --tables parquet --dialect sqlite")
+    assert "give --tables parquet or csv as well" in refused(f"{export} --tables-at s3://models")
+    run(f"{export} --tables csv --dialect sqlite --tables-at elsewhere")
+    assert sorted(file.name for file in Path("2026").iterdir()) == ["_2026_0_0.csv", "_2026_1_0.csv", "encode.sql"]
+    lines = Path("2026/encode.sql").read_text().splitlines()
+    assert '.import --csv --skip 1 "elsewhere/_2026_0_0.csv" "_2026_0_0_file"' in lines
+    run(f"{export} --tables parquet --category-tables models --min-count 1000 --overwrite")
+    assert [file.name for file in Path("2026").iterdir()] == ["encode.sql"]
 
 
 def test_json(run: Callable[[str], None]) -> None:

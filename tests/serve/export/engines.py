@@ -4,6 +4,7 @@ import csv
 import datetime
 import io
 import os
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -70,6 +71,9 @@ class SQLite:
         rows = [[held(value) for value in row] for row in rows_of(table)]
         connection.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * table.num_columns)})", rows)
         for statement in statements:
+            if statement.startswith(".import"):
+                fill(connection, statement)
+                continue
             answer = connection.execute(statement)
         return answer.fetchall()
 
@@ -172,7 +176,7 @@ class Spark:
         rows = [tuple(row) for row in answer.collect()]
         for each in self.session.catalog.listTables():
             if not each.isTemporary:
-                self.session.sql(f"DROP TABLE {each.name}")
+                self.session.sql(f"DROP {'VIEW' if each.tableType == 'VIEW' else 'TABLE'} {each.name}")
         return rows
 
     def stop(self):
@@ -192,6 +196,14 @@ def declared(table, types, other=""):
     return ", ".join(
         f"{name} {types.get(str(field.type), other)}" for name, field in zip(names, table.schema, strict=True)
     )
+
+
+def fill(connection, line):
+    """Do what the shell of SQLite does for a line with .import: every cell is text."""
+    *_, path, name = shlex.split(line)
+    with Path(path).open(newline="", encoding="utf8") as file:
+        header, *rows = csv.reader(file)
+    connection.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(header))})', rows)
 
 
 def held(value):

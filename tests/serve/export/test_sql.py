@@ -2,9 +2,13 @@
 
 import datetime
 import importlib
+import shutil
 import struct
+import subprocess
 import sys
+import tempfile
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -15,7 +19,7 @@ import sqlglot
 
 import gpu_encode as ge
 from gpu_encode.serve.export import to_sql, to_sql_tables
-from gpu_encode.serve.export.sql import statements
+from gpu_encode.serve.export.sql import files, statements
 from gpu_encode.serve.export.sql.levels import LevelRows, with_rows
 from gpu_encode.serve.export.sql.values import DIALECTS
 from tests.family.members import JOINT, MEMBERS, ROWS, SOLD
@@ -62,12 +66,27 @@ def same(found, expected):
     return found == expected or (isinstance(found, str) and found == str(expected))
 
 
-def ask(encoder, table, engine, **options):
-    """Give the rows of a table as an engine encodes them, in order."""
+def ask(encoder, table, engine, format_=None, **options):
+    """Give the rows of a table as an engine encodes them, in order; with a format, from files of categories."""
     named = options.get("category_tables")
-    created = [] if named is None else to_sql_tables(encoder, named, engine.dialect)
+    with tempfile.TemporaryDirectory() as folder:
+        # The server of PostgreSQL is another user.
+        Path(folder).chmod(0o755)
+        files = {} if format_ is None else {"folder": folder, "format": format_}
+        created = [] if named is None else to_sql_tables(encoder, named, engine.dialect, **files)
+        return asked(encoder, table, engine, created, **options)
+
+
+def asked(encoder, table, engine, created, **options):
+    """Give the rows of a table, after statements that create tables."""
     rows = engine.ask(table, *created, to_sql(encoder, "rows", engine.dialect, keep=["id"], **options))
     return sorted(rows, key=lambda row: int(row[0]))
+
+
+def check_files(encoder, table, engine):
+    """Compare results by files of each format that the engine reads."""
+    for format_ in files.FORMATS[engine.dialect]:
+        check(encoder, table, engine, format_=format_, category_tables="models")
 
 
 def check(encoder, table, engine, **options):
@@ -123,12 +142,14 @@ def test_policies(parameters, engine):
     else:
         check(encoder, ASKED, engine)
         check(encoder, ASKED, engine, category_tables="models")
+        check_files(encoder, ASKED, engine)
 
 
 def test_other_encodings(engine):
     for make, y in (MEMBERS["order statistics, text"], MEMBERS["classes, window"], MEMBERS["class dropped"]):
         encoder = make().fit(TRAINED, y)
         check(encoder, ASKED, engine)
+        check_files(encoder, ASKED, engine)
     ones = ge.OneHotEncoder(
         columns=["city", JOINT],
         sparse_output=False,
@@ -176,8 +197,9 @@ def test_kinds_of_values(kind, engine):
         with pytest.raises(TypeError, match=r"Values of type .* of column 'key' cannot be exported to sqlite"):
             to_sql(encoder, "rows", "sqlite")
         return
-    asked = [pa.table({"key": new, "other": pa.array([one] * len(new), pa.int64())}) for one in (None, 0, 1, 2)]
-    check(encoder, with_id(pa.concat_tables(asked)), engine)
+    rows = [pa.table({"key": new, "other": pa.array([one] * len(new), pa.int64())}) for one in (None, 0, 1, 2)]
+    check(encoder, with_id(pa.concat_tables(rows)), engine)
+    check_files(encoder, with_id(pa.concat_tables(rows)), engine)
 
 
 def test_nan_is_missing(engine):
@@ -228,6 +250,7 @@ def test_values_and_names_that_are_sql(engine):
     if engine.dialect != "spark":
         # The files of Spark's tables have their names.
         check(encoder, table, engine, category_tables='"models; DROP TABLE rows"')
+    check_files(encoder, table, engine)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -529,6 +552,62 @@ def test_rare_categories_leave_as_unknown(engine):
         assert same(row[1], value)
     assert "'b'" not in to_sql(encoder, "rows", min_count=2)
     assert "'q'" not in to_sql(encoder, "rows", min_count=2)
+
+
+# Encodings that are zero with a sign, infinite, the least and the largest float, and far from a power of two.
+FAR = [-0.0, 0.0, 5e-324, 1.7976931348623157e308, -(2.0**70), 1 / 3, -1e-200]
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv"])
+def test_files_hold_every_float(format_, engine):
+    if format_ not in files.FORMATS[engine.dialect]:
+        with pytest.raises(ValueError, match=rf"cannot be loaded into {engine.dialect} from here. Give format='"):
+            to_sql_tables(ge.CountEncoder().fit([["a"]]), "models", engine.dialect, folder="x", format=format_)
+        return
+    table = pa.table({"x": [f"c{number}" for number in range(len(FAR))]})
+    encoder = ge.TargetEncoder(smooth=0.0).fit(table, FAR)
+    check(encoder, with_id(table), engine, format_=format_, category_tables="models")
+    empty = pa.table(
+        {"x": ["", None, "\\N", "a,b", 'say "no"', "two\r\nlines"], "y": ["", "u", None, "\\N", "\\NN", ""]}
+    )
+    modes = ge.StatisticEncoder(["mode", "count"], columns=["x"], values=["y"]).fit(empty)
+    check(modes, with_id(empty), engine, format_=format_, category_tables="models")
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the shell of SQLite is not installed")
+def test_the_shell_of_sqlite_loads_files(tmp_path):
+    words = [word for word in WORDS if "\r" not in word]
+    encoder = ge.CountEncoder().fit(pa.table({"x": [*words, *words[:5]]}))
+    created = to_sql_tables(encoder, "models", "sqlite", folder=tmp_path / 'it\'s "here"', format="csv")
+    rows = ", ".join(sqlglot.exp.Tuple(expressions=[sqlglot.exp.Literal.string(one)]).sql("sqlite") for one in words)
+    told = [f"CREATE TABLE rows AS SELECT column1 AS x FROM (VALUES {rows})", *created]
+    query = to_sql(encoder, "rows", "sqlite", category_tables="models")
+    script = "".join(f"{one}\n" if one.startswith(".") else f"{one};\n" for one in [*told, query])
+    ran = subprocess.run(["sqlite3"], input=script, capture_output=True, encoding="utf8", check=True)
+    assert ran.stderr == ""
+    assert sorted(map(float, ran.stdout.split())) == sorted([2.0] * 5 + [1.0] * (len(words) - 5))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_files_have_the_names_of_their_tables(dialect, tmp_path):
+    encoder = ge.CountEncoder(columns=["x", ("x", "g")]).fit(pa.table({"x": ["a"], "g": [1]}))
+    (format_, *_) = files.FORMATS[dialect]
+    where = {"folder": tmp_path / "new" / "folder", "format": format_}
+    written = to_sql_tables(encoder, "models", dialect, **where)
+    assert sorted(file.name for file in where["folder"].iterdir()) == [f"models_{n}_0.{format_}" for n in (0, 1)]
+    assert sum(f"{where['folder']}/models_0_0.{format_}" in one for one in written) == 1
+    elsewhere = to_sql_tables(encoder, "models", dialect, **where, location="s3://models/it's/")
+    quoted = [f"s3://models/it{quote}s/models_0_0.{format_}" for quote in ("'", "''", "\\'")]
+    assert sum(any(one in statement for one in quoted) for statement in elsewhere) == 1
+    assert all("'a'" not in one for one in written)
+
+
+def test_files_that_nobody_asked_for():
+    encoder = ge.CountEncoder().fit([["a"]])
+    with pytest.raises(ValueError, match=r"location='s3://x' says where .* Give folder"):
+        to_sql_tables(encoder, "models", location="s3://x")
+    with pytest.raises(ValueError, match=r"must be one of 'parquet', 'csv'. .*Did you mean 'parquet'"):
+        to_sql_tables(encoder, "models", folder="x", format="parket")
 
 
 def test_many_categories_are_inserted_in_turns(engine, monkeypatch):

@@ -15,6 +15,8 @@ from gpu_encode.serve.export.tables import LevelTable
 # sqlglot writes two rows of marks, and the rows of a level stand in their place, since trees of many rows take minutes.
 # No name and no value holds this character.
 MARK = "\0"
+# What the source of the rows is called.
+HELD = "held"
 
 
 class LevelRows:
@@ -86,17 +88,19 @@ class LevelRows:
         """Give the rows as a SELECT of two rows of marks, which `with_rows` replaces."""
         # SQLite gives these names to the columns of VALUES, and accepts no others.
         names = [f"column{number + 1}" for number in range(len(self.held))]
-        alias = exp.TableAlias(this=identifier("held"))
+        alias = exp.TableAlias(this=identifier(HELD))
         if self.dialect != "sqlite":
             alias.set("columns", [*map(identifier, names)])
         # Two short rows would stand on one line.
         mark = MARK * max(1, 40 // len(names) ** 2)
         marks = [exp.Tuple(expressions=[exp.Var(this=mark) for _ in names]) for _ in range(2)]
-        typed = [
-            written.typed(column(one, "held")).as_(identifier(name))
-            for one, (name, written) in zip(names, self.held.items(), strict=True)
-        ]
-        return exp.select(*typed, copy=False).from_(exp.Values(expressions=marks, alias=alias), copy=False)
+        values = [written.typed(column(one, HELD)) for one, written in zip(names, self.held.values(), strict=True)]
+        return self.select_from(exp.Values(expressions=marks, alias=alias), values)
+
+    def select_from(self, source: Any, values: Sequence[Any]) -> Any:
+        """Give the SELECT of the columns of the rows from a source, given as expressions."""
+        named = (value.as_(identifier(name)) for name, value in zip(self.held, values, strict=True))
+        return exp.select(*named, copy=False).from_(source, copy=False)
 
 
 def with_rows(statement: str, levels: Iterable[Sequence[Sequence[str]]]) -> str:

@@ -7,13 +7,16 @@
 The values in a level are distinct, so a join never makes two rows of one.
 """
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import sqlglot
 
 from gpu_encode.encoders.base import Encoder, names_at_fit
 from gpu_encode.serve.export import messages
+from gpu_encode.serve.export.sql.files import check_format, write_level
 from gpu_encode.serve.export.sql.levels import LevelRows, with_rows
 from gpu_encode.serve.export.sql.names import check_distinct, level_table, named_table, prefix_beside
 from gpu_encode.serve.export.sql.query import Query, levels_of
@@ -115,10 +118,15 @@ def to_sql_tables(
     name: str,
     dialect: Dialect = "duckdb",
     *,
+    folder: str | os.PathLike[str] | None = None,
+    format: Literal["parquet", "csv"] = "parquet",  # noqa: A002 - the word of pandas and Spark
+    location: str | None = None,
     min_count: float = 0.0,
     hash_key: bytes | None = None,
 ) -> list[str]:
     """Write the statements that create the tables of categories which `to_sql` reads by ``category_tables=name``.
+
+    The statements hold the categories, or load them from files.
 
     Parameters
     ----------
@@ -127,18 +135,28 @@ def to_sql_tables(
     name : str
         Prefix of the names of the tables, as the dialect writes it: ``shops`` or ``models.shops``.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"}, default="duckdb"
+    folder : str or path, optional
+        A folder for files of categories: one for each table, with its name.  It is made if it is not there, and files
+        of these names are replaced.
+    format : {"parquet", "csv"}, default="parquet"
+        Of the files.  DuckDB reads both, Spark and BigQuery Parquet, the others CSV.
+    location : str, optional
+        Where the database finds the folder, such as ``s3://models/shops``, ``gs://...`` or ``@stage/shops``; `folder`,
+        as it is given, unless named.
     min_count, hash_key
         As in `to_sql`.
 
     Returns
     -------
     list of str
-        CREATE TABLE statements, each followed by INSERT statements of a thousand categories.
+        CREATE TABLE statements, each followed by INSERT statements of a thousand categories.  With `folder`, views of
+        the files in DuckDB and Spark; elsewhere tables, the statements that load the files, and views.  SQLite has no
+        statement that loads a file: the list has lines for its shell, which begin with ``.import``.
 
     Raises
     ------
     TypeError, ValueError
-        As in `to_sql`.
+        As in `to_sql`; ValueError for a format that the dialect does not read.
 
     Examples
     --------
@@ -154,10 +172,19 @@ def to_sql_tables(
       ('oak', '1.0')) AS "held"("column1", "column2")
     """
     tables, beginning = exportable(encoder, dialect, min_count, hash_key), named_table(name, dialect, "name")
+    if folder is not None:
+        check_format(format, dialect)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    elif location is not None:
+        raise ValueError(f"location={location!r} says where a database finds files, and there are none. Give folder.")
     statements = []
     for index, level in levels_of(tables):
         target = level_table(beginning, index)
         rows = LevelRows(level, tables.keys[index[0]].columns, dialect, target.name)
+        if folder is not None:
+            written = write_level(rows, target, Path(folder), format, location or str(folder))
+            statements += [one if isinstance(one, str) else finish(one, dialect) for one in written]
+            continue
         create, insert = rows.select().ctas(target), sqlglot.exp.insert(rows.select(), target)
         beginnings, texts = [finish(one, dialect) for one in (create, insert)], rows.texts()
         for start in range(0, len(level.values), INSERTED):

@@ -7,6 +7,7 @@ digits wrongly, so for SQLite a float is written as a quotient of integers.
 import math
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -176,22 +177,21 @@ def quotient(number: float, name: str) -> str:
         return "9e999" if number > 0 else "-9e999"
     over, under = number.as_integer_ratio()
     shift = max(0, over.bit_length() - 53)
-    factors = "".join(f" * {factor}" for factor in powers(shift))
-    divisors = "".join(f" / {factor}" for factor in powers(under.bit_length() - 1))
-    written = f"{abs(over) >> shift}.0{factors}{divisors}"
+    written = f"{abs(over) >> shift}.0{powers(shift, '*')}{powers(under.bit_length() - 1, '/')}"
     # A zero can have a sign, too.
     return f"-({written})" if math.copysign(1.0, number) < 0 else written
 
 
-def powers(exponent: int) -> list[int]:
-    """Give powers of two below 2**63 whose product is a power of two.
+@cache
+def powers(exponent: int, sign: str) -> str:
+    """Give a power of two as operations with powers of two below 2**63.
 
     Examples
     --------
-    >>> powers(63), powers(0)
-    ([4611686018427387904, 2], [])
+    >>> powers(63, "/"), powers(0, "*")
+    (' / 4611686018427387904 / 2', '')
     """
-    return [1 << min(62, exponent - done) for done in range(0, exponent, 62)]
+    return "".join(f" {sign} {1 << min(62, exponent - done)}" for done in range(0, exponent, 62))
 
 
 def write_decimals(array: Any, name: str, dialect: str) -> Written:
