@@ -27,9 +27,9 @@ from gpu_encode.scale.files.source import Reading, find_roles, with_columns
 from gpu_encode.scale.parts import EncodingPlan, EncodingTables, PartialSums, Profile
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
 from gpu_encode.scale.parts.profiles import profile_rows
+from gpu_encode.scale.parts.tables import check_same_rows
 from gpu_encode.tables import frames
 from gpu_encode.words import notices
-from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.targets import no_target
 from gpu_encode.words.errors.values import RowError
 
@@ -229,8 +229,7 @@ def survey(
     checked = beside_keys(asked, rows, reading)
     shared = shuffle.blind(encoding_plan), reading, checked
     total = rows.pick(checked or reading.roles.features[:1]).add_up(total_table, shared, PartialSums())
-    if (total.n_rows, total.checksum) != (encoding_plan.n_rows, encoding_plan.checksum):
-        raise rows_have_changed("X has rows")
+    check_same_rows(encoding_plan, total)
     return shuffle.settle(encoding_plan, reading, rules, total, training), pick_measured(asked, rows, reading)
 
 

@@ -17,7 +17,7 @@ from cpu_fallback.cached import cached_property
 from gpu_encode.scale.engines import calls
 from gpu_encode.scale.engines.buckets import unused_prefix
 from gpu_encode.scale.files import shuffle
-from gpu_encode.scale.files.look_up import Joined, JoinedKey
+from gpu_encode.scale.files.look_up import UNFINISHED, Joined, JoinedKey, not_saved, saved_already
 from gpu_encode.words.errors.values import different_kinds
 
 STATE = "bucket int, state binary"
@@ -363,27 +363,69 @@ class Shuffle:
         return look_up(self._frame, encodings, joined, joined.beside_new(names), unused_prefix(names), training=False)
 
     @staticmethod
-    def save(joined: Joined, encodings: Any, path: str) -> None:
-        """Let Spark write what new rows need."""
+    def save(joined: Joined, encodings: Any, path: str, overwrite: bool) -> None:
+        """Let Spark write what new rows need; the record comes last."""
+        from pyspark.errors import AnalysisException
         from pyspark.sql import functions
 
-        views = joined.keys[0].new_rows
+        spark, views = encodings.sparkSession, joined.keys[0].new_rows
         widths = functions.size(shuffle.ENCODINGS) / (views + 1)
         own = functions.slice(shuffle.ENCODINGS, (widths * views + 1).cast("int"), widths.cast("int"))
-        encodings.withColumn(shuffle.ENCODINGS, own).write.parquet(f"{path}/encodings")
-        text = joined.of_new_rows().to_text()
-        encodings.sparkSession.createDataFrame([(text,)], "joined string").write.parquet(f"{path}/joined")
+        lines = encodings.withColumn(shuffle.ENCODINGS, own)
+        if overwrite:
+            # From here on there is no older encoder, even if this process ends.
+            write_record(spark, UNFINISHED, path)
+        elif read_record(spark, path) is not None:
+            raise saved_already(path)
+        try:
+            lines.write.mode("overwrite" if overwrite else "error").parquet(f"{path}/encodings")
+        except AnalysisException as error:
+            if "PATH_ALREADY_EXISTS" in str(error):
+                raise saved_already(path) from error
+            raise
+        write_record(spark, joined.of_new_rows(*count_lines(lines)).to_text(), path)
 
     def read(self, path: str) -> tuple[Joined, Any]:
         """Let Spark read a folder that any engine has saved."""
         spark = self._frame.sparkSession
-        text = spark.read.parquet(f"{path}/joined").first()[0]
-        return Joined.from_text(text), spark.read.parquet(f"{path}/encodings")
+        text = read_record(spark, path)
+        if text is None or text == UNFINISHED:
+            raise not_saved(path)
+        joined, lines = Joined.from_text(text), spark.read.parquet(f"{path}/encodings")
+        if joined.n_lines is not None:
+            joined.check_lines(*count_lines(lines), path)
+        return joined, lines
 
     @staticmethod
     def release(encodings: Any) -> None:
         """Let the workers drop encodings; they are computed again from X if they are needed."""
         encodings.unpersist()
+
+
+def write_record(spark: Any, text: str, path: str) -> None:
+    """Let Spark write the record of a folder, in place of one that is there."""
+    spark.createDataFrame([(text,)], "joined string").write.mode("overwrite").parquet(f"{path}/joined")
+
+
+def read_record(spark: Any, path: str) -> str | None:
+    """Let Spark read the record of a folder; None if there is none."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        text: str = spark.read.schema("joined string").parquet(f"{path}/joined").first()[0]
+    except (AnalysisException, TypeError):
+        # A folder without files has no first row.
+        return None
+    return text
+
+
+def count_lines(lines: Any) -> tuple[int, int]:
+    """Let Spark give what `look_up.sum_lines` gives."""
+    from pyspark.sql import functions
+
+    hashes = functions.xxhash64(functions.col(shuffle.ENCODINGS).cast("array<double>")).cast("decimal(20)")
+    n_lines, total = lines.agg(functions.count("*"), functions.sum(hashes)).first()
+    return n_lines, int(total or 0) % 2**64
 
 
 def keep_on_disks(frame: Any) -> Any:
