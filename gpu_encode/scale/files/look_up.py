@@ -195,7 +195,8 @@ class Joined:
         if joined.n_lines is not None:
             lines = dataset(f"{folder}/encodings", filesystem=filesystem, format="parquet")
             found = sum(map(sum_lines, lines.to_batches(columns=[shuffle.ENCODINGS])), sum_lines(None))
-            joined.check_lines(*found.tolist(), path)
+            n_lines, checksum = found.tolist()
+            joined.check_lines(n_lines, checksum, path)
         return joined
 
 

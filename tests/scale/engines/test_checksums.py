@@ -118,5 +118,5 @@ def test_tables_in_buckets_refuse_other_rows():
         table = Shuffle(rows(), "sold")
         table._rows = Changing(rows(), [])
         table._rows.later = later
-        with pytest.raises(ValueError, match="not there in the first pass|198 rows were summed, but 203"):
+        with pytest.raises(ValueError, match=r"not there in the first pass|198 rows were summed, but 203"):
             table.learn(encoder(KFold(3, by="id")), training=True)
