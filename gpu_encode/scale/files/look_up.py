@@ -5,6 +5,7 @@ wherever they come from.  So a bucket holds all that its rows need, and no proce
 """
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -222,16 +223,17 @@ def clear_folder(path: str, overwrite: bool) -> None:
         If there is an encoder, or a part of one, and `overwrite` is false.
     """
     filesystem, folder = folder_of(path)
-    if filesystem is None:
-        from fsspec.implementations.local import LocalFileSystem
-
-        filesystem = LocalFileSystem()
-    parts = [f"{folder}/{part}" for part in ("joined", "encodings") if filesystem.exists(f"{folder}/{part}")]
-    if parts and not overwrite:
+    parts = [f"{folder}/{part}" for part in ("joined", "encodings")]
+    there = [part for part in parts if (Path(part).exists() if filesystem is None else filesystem.exists(part))]
+    if there and not overwrite:
         raise saved_already(path)
-    for part in parts:
-        filesystem.rm(part, recursive=True)
-    filesystem.makedirs(f"{folder}/encodings", exist_ok=True)
+    for part in there:
+        if filesystem is None:
+            shutil.rmtree(part)
+        else:
+            filesystem.rm(part, recursive=True)
+    if filesystem is None:
+        Path(folder, "encodings").mkdir(parents=True)
 
 
 def sum_lines(lines: Any) -> Array:

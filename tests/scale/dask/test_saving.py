@@ -22,10 +22,9 @@ ROOT = Path(__file__).parents[3]
 N_ROWS = 400
 # The process ends before the step with this number: each removal, each file of lines, the record and its renaming.
 KILLED = """
-import os, sys
+import os, shutil, sys
 from pathlib import Path
 from pyarrow import parquet
-from fsspec.implementations.local import LocalFileSystem
 from tests.scale.dask import test_saving
 path, last = sys.argv[1], int(sys.argv[2])
 encoder = test_saving.fitted(1)
@@ -40,7 +39,7 @@ def dying(function):
         return function(*given, **named)
     return call
 
-LocalFileSystem.rm, parquet.write_table = dying(LocalFileSystem.rm), dying(parquet.write_table)
+shutil.rmtree, parquet.write_table = dying(shutil.rmtree), dying(parquet.write_table)
 Path.replace = dying(Path.replace)
 encoder.save(path, overwrite=True)
 print(steps)
