@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from cpu_fallback.exact import Floats
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
 from gpu_encode.encoders.base import Encoder
@@ -77,9 +78,23 @@ class Learned:
         """Name the output columns; `keys` are the names of the keys."""
         raise NotImplementedError
 
+    def blocks(self) -> list[tuple[int, Floats]] | None:
+        """Give the output in blocks of columns, each by the categories of one key.
+
+        Returns
+        -------
+        list of (int, float64 array (categories + 1, columns))
+            The key's number, and the encodings of its categories, those of unseen values last.  None: the encodings of
+            a row depend on several keys together.
+        """
+        return None
+
     def encode(self, rows: CodedRows) -> Array:
         """Encode rows without looking at their targets: (rows, outputs), float64, on the device of the rows."""
-        raise NotImplementedError
+        blocks = self.blocks()
+        assert blocks is not None
+        # The code of unseen values, -1, takes the last line.
+        return np.concatenate([rows.ops.to_device(table)[rows.codes[key]] for key, table in blocks], axis=1)
 
     def check(self, sizes: Sequence[int]) -> None:
         """Raise ValueError if the fields do not fit keys of these sizes, as in a damaged file."""
@@ -112,7 +127,33 @@ class CodesModel(Model):
 
     learned: Any = None
     sums: Model | None = None
-    by_key: ClassVar[bool] = False
+
+    @property
+    def by_key(self) -> bool:  # type: ignore[override]
+        """Whether each encoding of a row follows from a single key."""
+        return self.learned is not None and self.learned.blocks() is not None
+
+    def values_of(self, entry: int) -> list[Any]:  # noqa: ARG002
+        """Give no values, since all encodings are numbers."""
+        return []
+
+    def positions(self) -> list[list[int]] | None:
+        """Give for each key the positions of its values in the output."""
+        found: list[list[int]] = [[] for _ in self.keys]
+        start = 0
+        for key, table in self.learned.blocks():
+            found[key] += range(start, start := start + table.shape[1])
+        return found
+
+    def lines(self, dtype: np.dtype[Any]) -> list[list[tuple[float, ...]]] | None:
+        """Give the encodings of each code of each key, in the given type."""
+        found = []
+        for number, key in enumerate(self.keys):
+            codes = np.array([*range(key.n_categories), UNKNOWN, MISSING], np.int32)
+            of_key = [table for of_block, table in self.learned.blocks() if of_block == number]
+            lines = np.concatenate(of_key, axis=1)[number_missing(codes, key)]
+            found.append([tuple(line) for line in lines.astype(dtype).tolist()])
+        return found
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
         """Encode every row of a new table."""
@@ -221,7 +262,8 @@ class CodesEncoder(Encoder):
 
     def _with_learned(self, model: Model, learned: Learned) -> CodesModel:
         """Add the learner's result to a model; raise ValueError if the two do not fit together."""
-        fitted = replace(CodesModel.of(model), learned=learned)
+        # The learner's own blocks hold its indicators.
+        fitted = replace(CodesModel.of(model), learned=learned, indicators=())
         learned.check(sizes_of(fitted))
         return fitted
 

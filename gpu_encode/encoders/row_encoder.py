@@ -1,8 +1,8 @@
 """Encode one row at a time, as a web service does: by dicts made of a fitted encoder, without threads."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from itertools import count
+from itertools import chain, count, pairwise
 from operator import itemgetter
 from threading import Lock
 from typing import Any
@@ -70,7 +70,8 @@ class RowEncoder:
         self._counted = encoder._counted() if counts else None
         self._counter = None if self._counted is None else RowCounter(len(self._counted.keys))
         self._lookups = [(lookup.label, lookup.types, lookup.known, lookup) for lookup in lookups]
-        self._order = order_of(model) if lookups and model.indicators else None
+        order = order_of(model) if lookups and model.by_key else []
+        self._order = itemgetter(*order) if order != [*range(len(order))] else None
 
     def __call__(self, row: Row | Sequence[Row]) -> Any:
         """Encode a row, or each row of a list.
@@ -128,9 +129,7 @@ class RowEncoder:
 
     def _answers(self, model: Model) -> list[Answers]:
         """Give the values that each code of each key adds to a row; none if encodings need several keys."""
-        if not model.by_key or any(lookup.elapsed for lookup in model.lookups(host(0))):
-            return []
-        return [answers_of(model, number, self._encoder._output_type) for number in range(len(model.keys))]
+        return answers_of(model, self._encoder._output_type) or []
 
     def _look_up(self, row: Mapping[str, Any], told: Told) -> list[Any]:
         """Give the encodings and indicators of a row; raise UndecidedError if the dicts do not have them.
@@ -217,8 +216,22 @@ def tell(model: Model, frame: Frame, owner: str) -> Told:
     return unknown + [(number, MISSING) for number, lacks in enumerate(found.lacking) if lacks]
 
 
-def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
-    """Give the values that each code of a key adds to a row: its encodings, in the given type, then its indicators."""
+def answers_of(model: Model, dtype: np.dtype[Any]) -> list[Answers] | None:
+    """Give the values that each code of each key adds to a row: its encodings, in the given type, then its indicators.
+
+    None: the encodings of a row do not follow from single keys alone, or they change with time.
+    """
+    if not model.by_key:
+        return None
+    if (lines := model.lines(dtype)) is not None:
+        return [(rows, rows) for rows in (with_policies(model, number, rows) for number, rows in enumerate(lines))]
+    if any(lookup.elapsed for lookup in model.lookups(host(0))):
+        return None
+    return [smoothed_answers(model, number, dtype) for number in range(len(model.keys))]
+
+
+def smoothed_answers(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
+    """Give the values that each code of a key adds to a row, from the table of its encodings."""
     key, rule, table = model.keys[number], model.rules[number], model.lookups(host(0))[number]
     rows: list[Any] = list(zip(*[in_python(column) for column in columns_of(model, number, dtype)], strict=True))
     unseen: Any = [False] * len(rows) if table.unseen is None else table.unseen[:, 0].tolist()
@@ -226,12 +239,8 @@ def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
         blind: Any = np.isnan(table.encodings).any(axis=(1, 2)).tolist()
         rows = [None if is_blind else row for row, is_blind in zip(rows, blind, strict=True)]
     if key.missing_is_unknown and rule.missing == "category":
-        rows[MISSING], unseen[MISSING] = rows[UNKNOWN], unseen[UNKNOWN]
-    if rule.refuses_unknown:
-        missing = rows[MISSING] if rule.missing != "category" or key.has_missing else None
-        rows = [*rows[: key.n_categories], *[None] * (len(rows) - key.n_categories - 1), missing]
-    if rule.missing == "error":
-        rows[MISSING] = None
+        unseen[MISSING] = unseen[UNKNOWN]
+    rows = with_policies(model, number, rows)
     if not model.indicators:
         return rows, rows
     present, lacking = (
@@ -244,12 +253,33 @@ def answers_of(model: Model, number: int, dtype: np.dtype[Any]) -> Answers:
     return present, lacking
 
 
-def order_of(model: Model) -> Callable[[list[Any]], tuple[Any, ...]]:
-    """Give a function that moves the indicators, which follow the encodings of each key, to the end of the row."""
-    is_flag: list[bool] = []
-    for number in range(len(model.keys)):
-        is_flag += [False] * len(kept_positions(model, number)) + [True] * len(model.indicators)
-    return itemgetter(*np.argsort(is_flag, kind="stable").tolist())
+def with_policies(model: Model, number: int, rows: list[Any]) -> list[Any]:
+    """Apply the policies of a key to the values of its codes: None for values that they refuse."""
+    key, rule = model.keys[number], model.rules[number]
+    if key.missing_is_unknown and rule.missing == "category":
+        rows[MISSING] = rows[UNKNOWN]
+    if rule.refuses_unknown:
+        missing = rows[MISSING] if rule.missing != "category" or key.has_missing else None
+        rows = [*rows[: key.n_categories], *[None] * (len(rows) - key.n_categories - 1), missing]
+    if rule.missing == "error":
+        rows[MISSING] = None
+    return rows
+
+
+def order_of(model: Model) -> list[int]:
+    """Give for each output its position among the values of all keys, laid side by side."""
+    positions = model.positions()
+    if positions is None:
+        widths, n_flags = (
+            [len(kept_positions(model, number)) for number in range(len(model.keys))],
+            len(model.indicators),
+        )
+        starts = np.cumsum([0, *widths])
+        flags = [
+            [int(starts[-1]) + number * n_flags + flag for flag in range(n_flags)] for number in range(len(widths))
+        ]
+        positions = [[*range(*ends), *own] for ends, own in zip(pairwise(starts), flags, strict=True)]
+    return [int(position) for position in np.argsort([*chain.from_iterable(positions)])]
 
 
 def lookup_of(model: Model, number: int, answers: Answers) -> ColumnLookup | JointLookup:
@@ -269,6 +299,8 @@ def lookup_of(model: Model, number: int, answers: Answers) -> ColumnLookup | Joi
 
 def kept_positions(model: Model, number: int) -> list[int]:
     """Give the positions of a key's encodings that have an output column."""
+    if (positions := model.positions()) is not None:
+        return [*range(len(positions[number]))]
     width = model.lookups(host(0))[number].encodings.shape[2]
     if model.rules[0].drop is None:
         return list(range(width))

@@ -1,7 +1,7 @@
 """The base of encoders that learn from exact sums of all keys together: rows may come in parts, in any order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -30,20 +30,6 @@ from gpu_encode.schemes import LeaveOneOut, Ordered, Scheme, plans
 from gpu_encode.schemes.plans import FoldPlan, SplitPlan
 from gpu_encode.seam import ops
 from gpu_encode.words.annotations import Table, Vector
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedTables(Learned):
-    """A table of encodings for each key, so that the rows of each fold may have tables of their own."""
-
-    def tables(self) -> list[Floats]:
-        """Give the encodings of each key's categories, those of unseen values last: (categories + 1, outputs)."""
-        raise NotImplementedError
-
-    def encode(self, rows: CodedRows) -> Array:
-        """Look up the encodings of rows by their codes; the code -1 takes the last line."""
-        looked_up = [rows.ops.to_device(table)[codes] for table, codes in zip(self.tables(), rows.codes, strict=True)]
-        return np.concatenate(looked_up, axis=1)
 
 
 class SummedEncoder(CodesEncoder):
@@ -218,10 +204,11 @@ class SummedEncoder(CodesEncoder):
     def _tables_of(self, view: Model, fitted: CodesModel) -> list[Floats]:
         """Learn encodings of each key from a view's sums, unknown and missing last; NaN if the view has no rows."""
         learned = self._learn_sums(view)
-        assert isinstance(learned, LearnedTables)
+        blocks = learned.blocks()
+        assert blocks is not None
         blind = not any(sums.accumulators.any() for sums in view.statistics[0])
         found = []
-        for key, table in zip(fitted.keys, learned.tables(), strict=True):
+        for key, (_, table) in zip(fitted.keys, blocks, strict=True):
             missing = table[key.n_categories if key.has_missing else -1]
             lines = np.concatenate([table[: key.n_categories], table[-1:], missing[None, :]])
             found.append(np.full_like(lines, np.nan) if blind else lines)

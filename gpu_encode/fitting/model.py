@@ -153,6 +153,14 @@ class Model:
         if frame.names != self.feature_names:
             raise other_columns(self.feature_names, frame.names)
 
+    def lines(self, dtype: np.dtype[Any]) -> list[list[tuple[float, ...]]] | None:  # noqa: ARG002
+        """Give the encodings of each code of each key if they do not come from tables of sums, else None."""
+        return None
+
+    def positions(self) -> list[list[int]] | None:
+        """Give for each key the positions of its values in the output; None: key after key, and indicators last."""
+        return None
+
     @property
     def tables(self) -> list[list[EncodingTable]]:
         """The encodings of every category, on the host: tables[entry][target]."""

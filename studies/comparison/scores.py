@@ -43,7 +43,7 @@ def score_both(
 
 @dataclass(frozen=True)
 class Difference:
-    """Mean of paired differences over folds, and half the width of its 95 % interval."""
+    """Mean of paired differences over folds, and half the width of its interval."""
 
     mean: float
     half: float
@@ -70,9 +70,16 @@ def standard_error(scores: list[float]) -> float:
     return float(np.sqrt(np.var(scores, ddof=1) * (1 / k + 1 / (k - 1))))
 
 
-def compare(one: list[float], other: list[float]) -> Difference:
-    """Compare the scores of the same outer folds, by Student's t with k - 1 degrees of freedom."""
+def compare(one: list[float], other: list[float], n_compared: int = 1) -> Difference:
+    """Compare the scores of the same outer folds, by Student's t with k - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    one, other : list of float
+        The scores of each outer fold.
+    n_compared : int
+        Number of comparisons whose intervals hold together with a probability of 95 % (Bonferroni).
+    """
     differences = np.array(one) - np.array(other)
-    return Difference(
-        float(differences.mean()), float(t.ppf(0.975, len(differences) - 1)) * standard_error(list(differences))
-    )
+    quantile = t.ppf(1 - 0.025 / n_compared, len(differences) - 1)
+    return Difference(float(differences.mean()), float(quantile) * standard_error(list(differences)))

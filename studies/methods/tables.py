@@ -1,5 +1,6 @@
 """Tables of categorical columns and a target of two classes."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-# A number with more than MOST_LEVELS distinct values is cut into QUANTILES parts.
+# A column that is called a number is cut into QUANTILES parts; fractions of more than MOST_LEVELS values must be.
 QUANTILES = 10
 MOST_LEVELS = 30
 
@@ -51,23 +52,45 @@ KNOWN: dict[str, tuple[list[str], str, Any]] = {
         "current_annual_salary",
         None,
     ),
-    "used_cars_uk": (["make", "model", "year", "transmission", "fuel_type"], "price", None),
+    "used_cars_uk": (["make", "model", "year", "transmission", "fuelType"], "price", None),
     "diabetes130": (
         ["age", "admission_type_id", "discharge_disposition_id", "admission_source_id", "medical_specialty", "diag_1"],
         "readmitted",
         "NO",
     ),
     "titanic": (["pclass", "sex", "sibsp", "parch", "embarked", "deck"], "survived", 1),
+    "diamonds": (["cut", "color", "clarity"], "price", None),
+    "nycflights13": (["month", "carrier", "tailnum", "flight", "origin", "dest"], "arr_delay", None),
+    "online_retail": (["StockCode", "CustomerID", "Country"], "Quantity", None),
+    "taxis": (["passengers", "color", "pickup_zone", "dropoff_zone", "pickup_borough"], "payment", "credit card"),
 }
 
 
-def read(path: Path, target: str | None, columns: list[str] | None, positive: str | None, n_rows: int) -> Table:
+def read(
+    path: Path,
+    target: str | None,
+    columns: list[str] | None,
+    positive: str | None,
+    n_rows: int | None,
+    numbers: Collection[str] = (),
+) -> Table:
     """Read a table; for a known data set, columns and target need not be given.
+
+    Parameters
+    ----------
+    path : Path
+    target, positive : str, optional
+    columns : list of str, optional
+    n_rows : int, optional
+        Most rows, drawn at random; they keep their order.
+    numbers : collection of str
+        Columns that are cut at deciles.
 
     Raises
     ------
     ValueError
-        If no target is given for an unknown table, or if a column is missing.
+        If no target is given for an unknown table, if a column is missing, or if a column of many fractions is no
+        number.
     """
     frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     frame = frame.replace("?", None)
@@ -77,14 +100,15 @@ def read(path: Path, target: str | None, columns: list[str] | None, positive: st
     known_columns, known_target, known_positive = KNOWN.get(path.stem, ([], "", None))
     named = target or known_target
     used = columns or ([name for name in frame.columns if name != named] if target else known_columns)
-    if absent := [name for name in [named, *used] if name not in frame.columns]:
+    if absent := [name for name in [named, *used, *numbers] if name not in frame.columns]:
         message = f"{path.name} has no columns {', '.join(absent)}; it has {', '.join(map(str, frame.columns))}"
         raise ValueError(message)
     frame = frame[frame[named].notna()]
     rows = np.sort(np.random.default_rng(0).permutation(len(frame))[:n_rows])
     frame = frame.iloc[rows].reset_index(drop=True)
     y, said = read_target(frame[named], positive if target else known_positive)
-    return Table(path.stem, pd.DataFrame({name: as_text(frame[name]) for name in used}), y, said)
+    categories = {name: cut(frame[name]) if name in numbers else as_categories(frame[name]) for name in used}
+    return Table(path.stem, pd.DataFrame({name: as_text(values) for name, values in categories.items()}), y, said)
 
 
 def read_target(values: pd.Series, positive: Any) -> tuple[np.ndarray, str]:
@@ -99,11 +123,36 @@ def read_target(values: pd.Series, positive: Any) -> tuple[np.ndarray, str]:
     return (values > median).to_numpy(np.int64), f"{values.name} is above {median:g}, its median"
 
 
+def cut(values: pd.Series) -> pd.Series:
+    """Cut a number at quantiles."""
+    if not pd.api.types.is_numeric_dtype(values):
+        message = f"--numbers: column {values.name} holds no numbers, but {values.dtype}"
+        raise ValueError(message)
+    return pd.qcut(values, QUANTILES, duplicates="drop")
+
+
+def as_categories(values: pd.Series) -> pd.Series:
+    """Give whole numbers without a fraction, also where missing values made fractions of them.
+
+    Raises
+    ------
+    ValueError
+        If there are many values with fractions, which are no categories.
+    """
+    if not pd.api.types.is_float_dtype(values):
+        return values
+    if (values.dropna() % 1 == 0).all():
+        return values.astype("Int64")
+    if (n_values := values.nunique()) > MOST_LEVELS:
+        message = f"column {values.name} holds {n_values:,} numbers with fractions: cut it by --numbers {values.name}"
+        raise ValueError(message)
+    return values
+
+
 def as_text(values: pd.Series) -> pd.Series:
-    """Give a column as text, with None for missing values; a number with many values is cut at quantiles."""
-    if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST_LEVELS:
-        values = pd.qcut(values, QUANTILES, duplicates="drop")
-    return values.astype(object).map(str, na_action="ignore").where(values.notna(), None)
+    """Give a column as text, with None for missing values."""
+    texts = [None if missing else str(value) for value, missing in zip(values, values.isna(), strict=True)]
+    return pd.Series(texts, values.index, dtype=object)
 
 
 def generate(n_rows: int) -> Table:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import OneHotEncoder
 
+from studies.comparison.scores import compare
 from studies.methods import __main__ as comparison
 from studies.methods import classifiers, tables
 from studies.methods.blends import blend_folds, blend_pairs
@@ -62,12 +63,63 @@ def test_a_table_by_argument(tmp_path):
     made.X.assign(sold=np.where(made.y, "yes", "no"), price=np.arange(200)).to_csv(file, index=False)
     with pytest.raises(SystemExit):
         comparison.main([str(file), "--target", "sold", "--methods", "no such method"])
-    read = tables.read(file, "sold", ["a", "price"], "yes", 150)
+    read = tables.read(file, "sold", ["a", "price"], "yes", 150, ["price"])
     assert read.X.shape == (150, 2)
-    # Numbers of many values are cut at deciles.
+    # Numbers that are named are cut at deciles; others are categories.
     assert read.X["price"].nunique() == 10
+    assert tables.read(file, "sold", ["price"], "yes", None).X["price"].nunique() == 200
     assert read.said == "sold is yes"
     assert comparison.main([str(file), "--out", str(tmp_path / "none")]) == 2
+
+
+def test_whole_numbers_are_categories_and_fractions_are_not():
+    whole = pd.Series([7.0, np.nan, 1234.0] * 20 + list(range(40)), name="id")
+    assert tables.as_text(tables.as_categories(whole)).tolist()[:3] == ["7", None, "1234"]
+    assert tables.as_categories(pd.Series([0.5, 1.5])).tolist() == [0.5, 1.5]
+    with pytest.raises(ValueError, match="column price holds 40 numbers with fractions: cut it by --numbers price"):
+        tables.as_categories(pd.Series(np.arange(40) / 8, name="price"))
+    with pytest.raises(ValueError, match="--numbers: column shop holds no numbers"):
+        tables.cut(pd.Series(["a", "b"], name="shop"))
+
+
+def test_one_split_scores_the_rows_after_the_first(tmp_path):
+    table = tables.generate(200)
+    file = tmp_path / "rows.csv"
+    table.X.assign(y=table.y).to_csv(file, index=False)
+    methods = ["--methods", "m-estimates: logistic,votes: linear"]
+    arguments = [str(file), "--target", "y", "--split", "150", "--jobs", "1", "--out", str(tmp_path), *methods]
+    assert comparison.main(arguments) == 0
+    found = json.loads((tmp_path / "methods.json").read_text())
+    assert (found["split"], found["folds"], found["blends"]) == (150, 1, {})
+    assert found["datasets"][0]["rows"] == 200
+    train, test = np.arange(150), np.arange(150, 200)
+    cell = next(cell for cell in found["cells"] if cell["method"] == "votes: linear")
+    choice = cell["choice"][0]
+    read = tables.read(file, "y", None, None, None)
+    assert cell["auc"] == [comparison.auc_of(METHODS["votes: linear"], choice, read, (train, test), 2)]
+    text = (tmp_path / "methods.md").read_text()
+    assert "Trained once on the first rows" in text
+    assert "standard error |" not in text
+    assert comparison.main([*arguments[:4], "200", *arguments[5:]]) == 2
+
+
+def test_lines_that_are_compared_choose_among_the_same_values():
+    logistic = [method.grid for name, method in METHODS.items() if "logistic" in name]
+    assert {tuple(sorted({choice["C"] for choice in grid})) for grid in logistic} == {(0.01, 0.1, 1.0)}
+    assert METHODS["m-estimates: logistic"].grid == METHODS["logits of m-estimates: logistic"].grid
+
+
+def test_intervals_of_many_comparisons_hold_together():
+    random = np.random.default_rng(0)
+    n_compared, missed = 20, 0
+    for _ in range(400):
+        # Outer folds are independent here, so intervals with the correction for shared rows are a little too wide.
+        lines = random.normal(size=(n_compared, 5))
+        missed += any(not compare(list(line), [0.0] * 5, n_compared).is_noise for line in lines)
+    assert missed <= 20
+    wide, narrow = (compare([0.1, 0.2, 0.4], [0.0, 0.0, 0.0], n) for n in (10, 1))
+    assert wide.mean == narrow.mean
+    assert wide.half > narrow.half
 
 
 @pytest.mark.parametrize(

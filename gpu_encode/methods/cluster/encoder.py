@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.encoders.codes import CodedRows
+from gpu_encode.encoders.codes import CodedRows, Learned
 from gpu_encode.encoders.statistic import check_value_columns
-from gpu_encode.encoders.summed import LearnedTables, SummedEncoder, check_scheme
+from gpu_encode.encoders.summed import SummedEncoder, check_scheme
 from gpu_encode.fitting.columns import Selection, locate, select
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters, read_scheme
@@ -36,7 +37,7 @@ ONLY_WITH = {"against": "cooccurrence", "values": "statistics"}
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters(LearnedTables):
+class Clusters(Learned):
     """Clusters of the categories of every key.
 
     Parameters
@@ -63,9 +64,9 @@ class Clusters(LearnedTables):
             f"{key}_cluster{number}" for key, width in zip(keys, self.widths, strict=True) for number in range(width)
         ]
 
-    def tables(self) -> list[Array]:
-        """Give the encodings of each key's categories, and in the last line of a value without a cluster."""
-        return [self._table(number) for number in range(len(self.clusters))]
+    def blocks(self) -> list[tuple[int, Floats]]:
+        """Give a block for each key; a value without a cluster has the last line."""
+        return [(number, self._table(number)) for number in range(len(self.clusters))]
 
     def _table(self, key: int) -> Array:
         clusters = np.append(self.clusters[key], -1)[:, None]
@@ -225,7 +226,7 @@ class ClusterEncoder(SummedEncoder):
     @property
     def encodings_(self) -> list[Array]:
         """Encoding of each category, per column and output."""
-        tables = [table[:-1] for table in self._fitted().learned.tables()]  # type: ignore[attr-defined]
+        tables = [table[:-1] for _, table in self._fitted().learned.blocks()]  # type: ignore[attr-defined]
         return [table[:, output] for table in tables for output in range(table.shape[1])]
 
     def _check_learner(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.encoders.base import engine_of
 from gpu_encode.encoders.codes import CodedRows, Learned, to_columns
@@ -19,7 +20,7 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.methods.factors.key_pairs import select_pairs
 from gpu_encode.methods.factors.spectra import leading_singular_vectors, settle_signs, weigh_columns
-from gpu_encode.methods.factors.spectral import append_indicators, check_policies, rank_too_small
+from gpu_encode.methods.factors.spectral import check_policies, rank_too_small
 from gpu_encode.seam import devices
 from gpu_encode.tables.frames import is_collection, read, tables_of, to_host
 from gpu_encode.words.annotations import Columns, Device, FloatType, Key, Seed, Table, Vector
@@ -66,20 +67,14 @@ class Neighbours(Learned):
             for number in range(table.shape[1])
         ] + flags
 
-    def encode(self, rows: CodedRows) -> Array:
-        """Look up the line of each category; a value that fit has not seen gets zeros."""
-        width = sum(table.shape[1] for table in self.tables)
-        encodings = rows.ops.zeros((rows.n_rows, width), np.dtype(np.float64))
-        start = 0
-        for key, table in zip(self.encoded, self.tables, strict=True):
-            stop = start + table.shape[1]
-            # NumPy would take a code of -1 as the last line.
-            lines = rows.ops.to_device(np.concatenate([table, np.zeros((1, table.shape[1]))]))
-            encodings[:, start:stop] = lines[rows.codes[key]]
-            start = stop
-        if not self.indicators:
-            return encodings
-        return append_indicators(encodings, rows.codes[: max(self.encoded) + 1])
+    def blocks(self) -> list[tuple[int, Floats]]:
+        """Give a block for each pair of keys, then the indicators; a value that fit has not seen gets zeros."""
+        pairs = list(zip(self.encoded, self.tables, strict=True))
+        found = [(key, np.concatenate([table, np.zeros((1, table.shape[1]))])) for key, table in pairs]
+        sizes = {key: len(table) for key, table in found} if self.indicators else {}
+        return found + [
+            (key, (np.arange(size) == size - 1)[:, None].astype(np.float64)) for key, size in sorted(sizes.items())
+        ]
 
     def check(self, sizes: Sequence[int]) -> None:
         """Raise ValueError if a table does not have one line for each category."""

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import UNSEEN, CodedRows, CodesEncoder, Learned
 from gpu_encode.fitting.parameters import Parameters, read_scheme
@@ -58,14 +59,21 @@ class Factors(Learned):
                 named += [f"{key}{part}_factor{number}" for key in keys for number in range(tables[0].shape[1])]
         return named
 
+    def blocks(self) -> list[tuple[int, Floats]] | None:
+        """Give the factors of each key, for each target and class, unless there are predictions."""
+        if self.output != "factors":
+            return None
+        return [block for _, tables in self.of_parts() for block in enumerate(tables)]
+
     def encode(self, rows: CodedRows) -> Array:
         """Encode rows by their categories."""
+        if self.output == "factors":
+            return super().encode(rows)
         columns = []
         for _, tables in self.of_parts():
             on_device = [rows.ops.to_device(table) for table in tables]
-            if self.output != "factors":
-                columns.append(predict(on_device, rows.codes)[:, None])
-            if self.output != "prediction":
+            columns.append(predict(on_device, rows.codes)[:, None])
+            if self.output == "both":
                 columns += [table[codes] for table, codes in zip(on_device, rows.codes, strict=True)]
         return np.concatenate(columns, axis=1)
 

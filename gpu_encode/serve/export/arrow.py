@@ -137,6 +137,7 @@ def describe(encoder: Encoder, tables: EncoderTables) -> dict[str, Any]:
         "names": tables.names,
         "dtype": encoder._output_type.name,
         "indicators": list(model.indicators),
+        **({} if (positions := model.positions()) is None else {"positions": positions}),
         "columns": names_at_fit(model),
         "columns_have_names": model.feature_names is not None,
         "passed": selection.passed,

@@ -13,6 +13,7 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.ordinal.encoder import in_number_type
+from gpu_encode.encoders.row_encoder import order_of
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.model import LookupTable, Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
@@ -102,10 +103,11 @@ class TableEncoder(Encoder):
         encoded = [
             f"{name}{suffix}" for name, suffixes in zip(entries, model.suffixes, strict=True) for suffix in suffixes
         ]
-        return [*encoded, *(f"{name}_{indicator}" for name in entries for indicator in model.indicators)]
+        flags = [f"{name}_{indicator}" for name in entries for indicator in model.indicators]
+        return in_order(model, [*encoded, *flags])
 
     def _finish(self, model: Model, arrays: list[Array]) -> list[Any]:
-        return super()._finish(model, in_number_type(arrays, self._output_type))
+        return in_order(model, super()._finish(model, in_number_type(arrays, self._output_type)))
 
     @property
     def _output_type(self) -> np.dtype[Any]:
@@ -127,12 +129,19 @@ class TableModel(Model):
         For each key, what follows the name of the key in the names of its encodings.
     output_type : str
         Type of numeric encodings.
+    of_keys : list of list of int, optional
+        For each key the positions of its encodings in the output; None: key after key, and indicators last.
     """
 
     held: list[LookupTable] = field(default_factory=list)
     labels: list[list[Labels]] = field(default_factory=list)
     suffixes: list[list[str]] = field(default_factory=list)
     output_type: str = "float64"
+    of_keys: list[list[int]] | None = None
+
+    def positions(self) -> list[list[int]] | None:
+        """Give for each key the positions of its values in the output, if they were exported."""
+        return self.of_keys
 
     def values_of(self, entry: int) -> list[Labels]:
         """Give for each encoding of a key the values that it numbers, and their column; None for numbers."""
@@ -202,7 +211,15 @@ def make_model(told: dict[str, Any], levels: Mapping[tuple[int, int], Any]) -> T
         labels=[labels for _, _, labels in read],
         suffixes=[[name.removeprefix(one["name"]) for name in one["encodings"]] for one in described],
         output_type=told["dtype"],
+        of_keys=told.get("positions"),
     )
+
+
+def in_order(model: Model, outputs: list[Any]) -> list[Any]:
+    """Sort the outputs of all keys, laid side by side, into the order in which the encoder gave them."""
+    if model.positions() is None:
+        return outputs
+    return [outputs[position] for position in order_of(model)]
 
 
 def read_rule(described: Mapping[str, Any]) -> EncodingRule:

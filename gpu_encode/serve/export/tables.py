@@ -25,7 +25,6 @@ from gpu_encode.encoders.one_hot.row_encoder import columns_by_code
 from gpu_encode.encoders.one_hot.rows import OneHotModel
 from gpu_encode.encoders.row_encoder import Answers, answers_of, order_of
 from gpu_encode.fitting.model import Model, weights_of
-from gpu_encode.seam.ops import host
 from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.hashed import hash_values
 from gpu_encode.tables.categories.hierarchy import Derived
@@ -159,13 +158,14 @@ def tables_of(encoder: Encoder) -> EncoderTables:
     if isinstance(model, OneHotModel):
         check_unique(names)
         keys = [one_hot_table(model, number) for number in numbers]
-    elif model.by_key and not any(lookup.elapsed for lookup in model.lookups(host(0))):
-        keys = [key_table(model, number, answers_of(model, number, dtype)) for number in numbers]
+        order = list(range(len(names) - len(model.selection.passed)))
     else:
-        # Other models hold more than encodings of categories, or hash values.
-        raise _no_tables(type(encoder).__name__)
-    n_encoded = len(names) - len(model.selection.passed)
-    order = list(order_of(model)([*range(n_encoded)])) if model.indicators else list(range(n_encoded))
+        answers = answers_of(model, dtype)
+        if answers is None:
+            # Other models hold more than encodings of categories, or hash values.
+            raise _no_tables(type(encoder).__name__)
+        keys = [key_table(model, number, answers[number]) for number in numbers]
+        order = order_of(model)
     labels = names_at_fit(model)
     return EncoderTables(keys, names, order, [labels[position] for position in model.selection.passed], dtype)
 
@@ -175,7 +175,8 @@ def _no_tables(owner: str) -> TypeError:
     return TypeError(
         f"{owner} cannot be exported: its encodings do not follow from the categories of single keys alone, as those "
         "of TargetEncoder, CatBoostEncoder, ImpactEncoder, WeightOfEvidenceEncoder, StatisticEncoder (but for "
-        "seconds_since_last), GradientEncoder, CountEncoder, OrdinalEncoder and OneHotEncoder do. Save it with save(), "
+        "seconds_since_last), GradientEncoder, CountEncoder, OrdinalEncoder, OneHotEncoder, ClusterEncoder, "
+        "CooccurrenceEncoder and FactorizationEncoder(output='factors') do. Save it with save(), "
         "and encode the rows with gpu_encode."
     )
 

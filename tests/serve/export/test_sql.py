@@ -101,12 +101,12 @@ def check(encoder, table, engine, **options):
             assert same(row[1 + number], float("nan") if value is None and is_float else value), (name, row, value)
 
 
-NOT_BY_KEY = ("hashing", "clusters", "spectra", "neighbours")
+NOT_BY_KEY = ("hashing", "spectra")
 OF_EVERY_KIND = (
     *("log", "glmm, classes", "class dropped, blow-up", "rare together", "missing, impact", "by column", "ordinal"),
     *("impact, classes, in rows", "evidence, classes", "statistics, columns, time folds", "pairs", "gradients"),
     *("one-hot", "one-hot, few", "one-hot, rare", "one-hot, dropped by column", "one-hot, missing are zeros"),
-    *("catboost, leave-one-out", "held out by a mask", *NOT_BY_KEY),
+    *("catboost, leave-one-out", "held out by a mask", "clusters", "neighbours", *NOT_BY_KEY),
 )
 
 

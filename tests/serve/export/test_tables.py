@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 import gpu_encode as ge
 from gpu_encode.serve import export
+from gpu_encode.serve.export import from_arrow, to_arrow
 from gpu_encode.serve.export.tables import tables_of, without_rare
 
 FRAME = pd.DataFrame(
@@ -35,6 +36,11 @@ ENCODERS = [
     ge.CountEncoder(columns=["land", "town"]),
     ge.CatBoostEncoder(),
     ge.StatisticEncoder(["mean", "count"], columns=["town", "size"]),
+    ge.ClusterEncoder(2, columns=["town", "size"], output="onehot", cv=2),
+    ge.ClusterEncoder(2, columns=["town", ("town", "size")], handle_missing="own", handle_unknown="nan", cv=2),
+    # The outputs of a key do not follow one another.
+    ge.CooccurrenceEncoder(2, pairs=[("town", "land"), ("land", "town"), ("town", "size")], indicators=True),
+    ge.FactorizationEncoder(2, output="factors", columns=["town", "land"], handle_missing="mean", cv=2),
 ]
 
 
@@ -67,6 +73,19 @@ def test_rules_followed_in_loops(encoder):
     assert tables.names == list(expected.columns)
     for name in tables.names[: len(tables.order)]:
         np.testing.assert_array_equal(found[name].to_numpy(expected[name].dtype), expected[name].to_numpy())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_factors_of_several_classes_keep_their_order():
+    encoder = ge.FactorizationEncoder(2, output="factors", columns=["town", "land"], cv=2, dtype="float32")
+    encoder.fit(FRAME, ["a", "b", "c", "a", "b", "c", "a", "b"])
+    expected = encoder.transform(NEW)
+    assert len(encoder._model.positions()[0]) == 6
+    again = from_arrow(to_arrow(encoder))
+    pd.testing.assert_frame_equal(again.transform(NEW), expected, check_exact=True)
+    row = dict(zip(NEW.columns, NEW.astype(object).iloc[0], strict=True))
+    for one in (encoder, again):
+        assert one.row_encoder()(row)[:12] == expected.iloc[0, :12].astype(float).tolist()
 
 
 def test_levels_by_a_rule_are_labels():
