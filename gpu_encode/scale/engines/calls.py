@@ -256,7 +256,12 @@ def check_schemes(parameters: Parameters, engine: str) -> None:
 
 def _no_row_numbers(engine: str, scheme: object) -> ValueError:
     """Error for a scheme that needs row numbers, which such rows do not have."""
-    or_dask = " Or give X.to_dask(), whose partitions have an order, to Dask on Ray." if engine == "Ray" else ""
+    or_dask = ""
+    if engine == "Ray":
+        or_dask = (
+            " Or give X.to_dask(), whose partitions have an order, to Dask on Ray; Ray keeps no order of files, so that "
+            "such folds may differ from run to run, unless its DataContext has execution_options.preserve_order = True."
+        )
     return ValueError(
         f"cv is {type(scheme).__name__}, which identifies rows by their numbers, but rows of {engine} have no lasting "
         "numbers: each pass may read them in other partitions. Name columns that identify a row, best one that is "

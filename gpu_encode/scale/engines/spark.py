@@ -7,8 +7,10 @@ encoder is also the same object whichever engine fitted it: it is saved in one f
 Tables of categories stay in Spark: its own shuffle adds up the sums of each category, and joins the tables to rows.
 """
 
+import gc
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, Self
 
 import pyarrow as pa
@@ -72,6 +74,15 @@ class SparkRows:
         """Names and types of the columns, as an Arrow schema."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
+        if self._frame.sparkSession.conf.get("spark.sql.caseSensitive") == "false":
+            first: dict[str, str] = {}
+            for name in self._frame.columns:
+                other = first.setdefault(name.lower(), name)
+                if other != name:
+                    raise ValueError(
+                        f"X of Spark has columns {other!r} and {name!r}, which are one name to Spark: rename one, "
+                        'or set spark.conf.set("spark.sql.caseSensitive", "true").'
+                    )
         return to_arrow_schema(self._frame.schema, timezone="UTC")
 
     def check_repeatable(self) -> None:
@@ -258,6 +269,13 @@ class Held:
         self.value = value
 
 
+@cache
+def freeze_once() -> None:
+    """Take all that was imported out of the reach of the garbage collector, which PySpark calls after each task."""
+    gc.collect()
+    gc.freeze()
+
+
 def join(batches: Iterator[Any]) -> Iterator[Any]:
     """Join batches to tables of many rows."""
     held: list[Any] = []
@@ -268,6 +286,8 @@ def join(batches: Iterator[Any]) -> Iterator[Any]:
             held = []
     if any(map(len, held)):
         yield pa.Table.from_batches(held)
+        held = []
+    freeze_once()
 
 
 def write(bucket: int, state: Any) -> Any:

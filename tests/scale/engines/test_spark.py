@@ -242,6 +242,21 @@ def test_rows_that_are_chosen_anew_are_refused(frame):
         SparkRows(choose(frame)).check_repeatable()
 
 
+def test_names_that_are_one_to_spark(spark, frame):
+    twice = frame.withColumnRenamed("color", "SHOP")
+    with pytest.raises(ValueError, match="'shop' and 'SHOP'"):
+        encoder(BY_ID).fit(twice, "sold")
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert "SHOP" in SparkRows(twice).schema.names
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    with pytest.raises(ValueError, match="Did you mean 'id'"):
+        encoder(KFold(3, by="ID")).fit_transform(frame, "sold")
+    with pytest.raises(ValueError, match="Did you mean 'sold'"):
+        encoder(BY_ID).fit(frame, "SOLD")
+
+
 def test_vectors_are_names(frame):
     with pytest.raises(TypeError, match=r'Rows of Spark have no order that a Column .* y="\.\.\."'):
         encoder(BY_ID).fit(frame, frame["sold"])
