@@ -259,8 +259,8 @@ def _no_row_numbers(engine: str, scheme: object) -> ValueError:
     or_dask = ""
     if engine == "Ray":
         or_dask = (
-            " Or give X.to_dask(), whose partitions have an order, to Dask on Ray; Ray keeps no order of files, so that "
-            "such folds may differ from run to run, unless its DataContext has execution_options.preserve_order = True."
+            " Or give X.to_dask(), whose partitions have an order, to Dask on Ray. Ray keeps no order of files, so "
+            "that such folds may differ from run to run, unless execution_options.preserve_order is set."
         )
     return ValueError(
         f"cv is {type(scheme).__name__}, which identifies rows by their numbers, but rows of {engine} have no lasting "

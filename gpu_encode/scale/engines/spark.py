@@ -407,11 +407,19 @@ class Shuffle:
 
     def read(self, path: str) -> tuple[Joined, Any]:
         """Let Spark read a folder that any engine has saved."""
+        from pyspark.errors import AnalysisException
+
         spark = self._frame.sparkSession
         text = read_record(spark, path)
         if text is None or text == UNFINISHED:
             raise not_saved(path)
-        joined, lines = Joined.from_text(text), spark.read.parquet(f"{path}/encodings")
+        joined = Joined.from_text(text)
+        try:
+            lines = spark.read.parquet(f"{path}/encodings")
+        except AnalysisException:
+            # There are no files.
+            joined.check_lines(0, 0, path)
+            raise
         if joined.n_lines is not None:
             joined.check_lines(*count_lines(lines), path)
         return joined, lines

@@ -195,7 +195,8 @@ class Joined:
         joined = cls.from_text(texts[0])
         if joined.n_lines is not None:
             lines = dataset(f"{folder}/encodings", filesystem=filesystem, format="parquet")
-            found = sum(map(sum_lines, lines.to_batches(columns=[shuffle.ENCODINGS])), sum_lines(None))
+            batches = lines.to_batches(columns=[shuffle.ENCODINGS]) if lines.files else ()
+            found = sum(map(sum_lines, batches), sum_lines(None))
             n_lines, checksum = found.tolist()
             joined.check_lines(n_lines, checksum, path)
         return joined

@@ -136,7 +136,12 @@ def change_an_encoding(path):
     parquet.write_table(table.set_column(table.column_names.index("encodings"), "encodings", pa.array(cells)), file)
 
 
-@pytest.mark.parametrize("change", [lose_a_file, add_a_file, change_an_encoding])
+def lose_all_files(path):
+    for file in path.glob("*.parquet"):
+        file.unlink()
+
+
+@pytest.mark.parametrize("change", [lose_a_file, lose_all_files, add_a_file, change_an_encoding])
 def test_files_that_changed_since_are_refused(saved, tmp_path, change):
     change(saved / "encodings")
     with pytest.raises(ValueError, match="lines of encodings with checksum"):
