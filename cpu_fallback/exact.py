@@ -5,7 +5,6 @@ multiplication are exact; only `pair`, `to_scaled` and `to_floats` round.  Digit
 does not depend on the number of digits.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -515,13 +514,6 @@ def fourth_parts(values: Floats) -> list[Floats]:
     factors = ((square, square), (2.0 * square, rest), (rest, rest))
     products = [first * second for first, second in factors]
     return products + [-residual(high, *pair) for high, pair in zip(products, factors, strict=True)]
-
-
-def stack(parts: Sequence[Limbs], axis: int) -> Limbs:
-    """Join along an axis of the numbers."""
-    low = min(part.low for part in parts)
-    top = max(part.low + part.digits.shape[-1] for part in parts)
-    return Limbs(np.concatenate([widen(part, low, top - low) for part in parts], axis=axis), low)
 
 
 def shift(values: Floats, exponent: Integers) -> Floats:

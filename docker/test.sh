@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run the tests that docker/install.sh made ready, in the virtual environment $VENV or in .venv, in an image or out of one:
 # docker/test.sh cpu, or docker/test.sh cuda on a machine with a GPU. PYTEST_ARGS and GPU_ARGS narrow them, as with make.
-# After docker/install.sh use service, docker/test.sh use encodes rows, and has the web service encode one.
+# After docker/install.sh use service,stores,sql,onnx, docker/test.sh use encodes rows, exports, and has the web service encode one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,7 +24,9 @@ case "${1-}" in
         printf 'id,shop,sold\n1,a,1\n2,a,1\n3,b,0\n4,b,1\n' >"$folder/orders.csv"
         # The installed package, and not the checkout, is what an image has.
         (cd "$folder" && "$venv/bin/gpu-encode" fit-transform orders.csv encoded.csv \
-            --target sold --columns shop --smooth 2 --cv 2 --model shops.model)
+            --target sold --columns shop --smooth 2 --cv 2 --model shops.model
+        "$venv/bin/gpu-encode" export shops.model shops.onnx --to onnx --drop-passed
+        "$venv/bin/gpu-encode" export shops.model shops.sql --to sql --table orders)
         PATH="$venv/bin:$PATH" MODEL="$folder/shops.model" PORT=${PORT:-8421} docker/serve.sh &
         "$venv/bin/python" docker/ask_service.py "http://127.0.0.1:${PORT:-8421}"
         ;;

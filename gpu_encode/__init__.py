@@ -46,7 +46,6 @@ Estimators
     VoteClassifier, VoteRegressor                           encodings as votes
     ProximityClassifier, ProximityRegressor                 votes of training rows
     ConvexBlend                                             shares of several models' predictions
-    OrderedBoostingClassifier, OrderedBoostingRegressor     a reference of ordered boosting
 
 Functions
     encode_dataset, transform_dataset   files of any size
@@ -89,8 +88,6 @@ if TYPE_CHECKING:
     from gpu_encode.formulas.glmm.smoothing import GLMM
     from gpu_encode.formulas.mergeable import MergeableStatistic
     from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
-    from gpu_encode.methods.boosting.classifier import OrderedBoostingClassifier
-    from gpu_encode.methods.boosting.regressor import OrderedBoostingRegressor
     from gpu_encode.methods.cluster.encoder import ClusterEncoder
     from gpu_encode.methods.factors.cooccurrence import CooccurrenceEncoder
     from gpu_encode.methods.factors.spectral import SpectralEncoder
@@ -126,8 +123,6 @@ _HOME = {
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
     "OneHotEncoder": "encoders.one_hot.encoder",
-    "OrderedBoostingClassifier": "methods.boosting.classifier",
-    "OrderedBoostingRegressor": "methods.boosting.regressor",
     "OrdinalEncoder": "encoders.ordinal.encoder",
     "SpectralEncoder": "methods.factors.spectral",
     "StatisticEncoder": "encoders.statistic",
@@ -181,8 +176,6 @@ __all__ = [
     "MergeableStatistic",
     "OneHotEncoder",
     "Ordered",
-    "OrderedBoostingClassifier",
-    "OrderedBoostingRegressor",
     "OrdinalEncoder",
     "PartialPooling",
     "Parts",

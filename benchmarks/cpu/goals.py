@@ -24,6 +24,9 @@ order. Fit and transform look every value up twice; hand-written forms, the limi
 `fit_transform`) do so once. LeaveOneOutEncoder of category_encoders has no prior, and is judged by its own rule. Text
 has Arrow's type for ours, engines and the limit, pandas' own type for hand-written forms; the others and `ours-objects`
 get Python objects.
+
+In `row-by-row` the goals are 2 times the best engine's speed, 0.3 of the limit (`contenders/row_loops.py`), and with
+half-lives or windows half of the speed without them (`ours-without-ages`). Engines compute m-estimates for `auto`, too.
 """.strip()
 
 

@@ -23,6 +23,11 @@ AXES: dict[str, tuple[Any, ...]] = {
 QUICK = {"rows": (3_000,), "categories": (40,)}
 
 
+def span_of(rows: int) -> int:
+    """Give the half-life, or the window, in rows."""
+    return rows // 200
+
+
 def open_cell(folder: Path, cell: Cell, first: int | None = None) -> Rows:
     """Open the rows of a cell, with the target for its work."""
     real = "continuous" if cell["work"] in REAL_WORKS else "binary"

@@ -250,7 +250,7 @@ COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
     ("export", "export", "write a saved model for a system without Python",
      "shops.model shops.sql --to sql --dialect postgres --table orders --keep id", EXPORT),
     ("drift", "drift", "compare new rows with the training rows of a saved model",
-     "shops.model new_orders.parquet --json", DRIFT),
+     "shops.model new_orders.parquet --fail-if 'unknown>5%'", DRIFT),
     ("doctor", "doctor", "show what was found on this machine and what to install for more", "--json", {"": [JSON]}),
     ("warm-up", "warm_up", "compile everything now, so that no later process has to: for container images", "", {}),
     ("demo", "demo", "make rows, encode them, and check every scheme for leaks", "--rows 50000", DEMO),

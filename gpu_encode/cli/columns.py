@@ -112,6 +112,8 @@ def joint_keys(options: argparse.Namespace, schema: pa.Schema) -> list[Key] | No
     for word in names_or_words(options.columns or [], schema, "--columns"):
         # A column may have a plus in its own name; then the text means that column.
         parts = [word] if word in schema.names else word.split("+") if isinstance(word, str) else list(word)
+        if "" in parts:
+            refuse(f"--columns: {word!r} lacks the name of a column beside the +")
         for part in parts:
             find_column(schema.names, part, "--columns")
         keys.append(parts[0] if len(parts) == 1 else tuple(parts))

@@ -17,6 +17,8 @@ ENCODERS = {
     if name.endswith("Encoder") and name not in ("FactorizationEncoder", "ProximityEncoder")
 }
 # Parameters that have another option.
+# Schemes that a word alone does not make, and their parameter for a column.
+NEED_A_COLUMN = {"GroupKFold": "groups", "TimeFolds": "time"}
 ELSEWHERE = {
     "columns": "use --columns or --interactions instead",
     "random_state": "use --seed instead",
@@ -92,7 +94,10 @@ def value(one: Given, default: Any, seed: int | None) -> Any:
 def named_rule(word: str, one: Given, default: Any, seed: int | None) -> Any:
     """Give the scheme or smoothing that a word names; other words name a column of fold numbers."""
     kind = {"cv": "schemes", "smooth": "smoothing"}[one.name]
-    if (name := class_named(word, kind)) is not None:
+    if (name := class_named(word, kind)) in NEED_A_COLUMN:
+        example = f'{name}({NEED_A_COLUMN[name]}="COL")'
+        refuse(f"{one.option} {word} needs the name of a column: {one.option} '{example}'")
+    if name is not None:
         return read(f"{name}()", one.option, seed)
     if one.name == "smooth" and word == "none":
         return 0.0 if default is None else None  # ImpactEncoder pools by default

@@ -863,24 +863,26 @@ class CategoryEncoder(Encoder):
         y : array or table, optional
             Their target.  None: a target of two classes, unless `target_type` or `classes` say otherwise.
         rows : int, optional
-            A number of rows, in place of X.
+            A number of rows, in place of X; a whole float such as 1e9 serves as well.
         categories : dict of str to int, optional
-            With `rows`: numbers of distinct values of columns, by name.  In any other column all values may differ.
+            With `rows`: numbers of distinct values of columns, by name.  A column that is not named counts as all
+            distinct, and the plan says so.
         classes : int, optional
             Number of classes of the target, if y is not given; 1 for a target of numbers.
         sample_weight : array of shape (n_rows,), optional
             With X: the weights of the rows.  Sums of weights that have fractions take more digits.
         device_memory : int or str, optional
-            Free memory of a GPU, in bytes or as "80GiB"; it need not be there.  None: the free memory where the call
-            would run.
+            Memory of a GPU for X, y and the call, in bytes or as "80GiB"; it need not be there.  None: the free memory
+            where the call would run.
 
         Returns
         -------
         MemoryPlan
             It prints as a table.  `peak_bytes` is the sum of `code_bytes` (codes of columns), `work_bytes`,
             `table_bytes` (categories and their sums) and `output_bytes`; beside them are `rows`, `keys`, `cells`,
-            `free_bytes`, `device`, and `fits`.  `batches` has the names of the keys, in the fewest batches that fit one
-            after the other; `parts` is the fewest parts of the rows that fit.  `to_dict` gives all of it.
+            `input_bytes` (X and y), `not_counted`, `free_bytes`, `device`, and `fits`.  `batches` has the names of the
+            keys, in the fewest batches that fit one after the other; `parts` is the fewest parts of the rows that fit.
+            `to_dict` gives all of it.
 
         Raises
         ------
@@ -890,26 +892,28 @@ class CategoryEncoder(Encoder):
 
         Notes
         -----
-        The numbers are upper bounds for compiled kernels and GPUs; most calls take more than half of the bound.  Not
-        counted: X and y, columns that pass through a NumPy matrix, memory in which the array library sorts, and, until
-        kernels are compiled, up to 100 bytes per row for NumPy.
+        The numbers are upper bounds for compiled kernels and GPUs; most calls take more than half of the bound.  X and
+        y count with 4 bytes for each value that is read, unless they are in memory already.  Not counted: columns that
+        pass through a NumPy matrix, memory in which the array library sorts, and, until kernels are compiled, up to 100
+        bytes per row for NumPy.
 
         Examples
         --------
         >>> from gpu_encode import TargetEncoder, interactions
         >>> encoder = TargetEncoder(columns=interactions(["shop", "city", "day"], order=2), dtype="float32")
         >>> sizes = {"shop": 2_000, "city": 300, "day": 365}
-        >>> plan = encoder.plan(rows=100_000_000, categories=sizes, device_memory="6GiB")
+        >>> plan = encoder.plan(rows=100_000_000, categories=sizes, device_memory="7GiB")
         >>> print(plan)
         rows              100,000,000
         keys              6, the largest shop_x_day of at most 732,366 categories
         cells             14,475,010
+        X and y           1.5 GiB, 4 bytes a value
         codes of columns  2.2 GiB
         work              2.0 GiB
         tables            154.7 MiB
         output            2.2 GiB
-        in all, at most   6.7 GiB
-        free (cuda)       6.0 GiB
+        in all, at most   8.2 GiB
+        free (cuda)       7.0 GiB
         fits              no; in 2 batches of keys or in 2 parts of rows (partial_fit, encode_dataset)
         >>> plan.batches
         [['shop', 'city', 'day', 'shop_x_city'], ['shop_x_day', 'city_x_day']]

@@ -147,10 +147,12 @@ class CodesModel(Model):
 
     def lines(self, dtype: np.dtype[Any]) -> list[list[tuple[float, ...]]] | None:
         """Give the encodings of each code of each key, in the given type."""
+        tables: list[list[Floats]] = [[] for _ in self.keys]
+        for number, table in self.learned.blocks():
+            tables[number].append(table)
         found = []
-        for number, key in enumerate(self.keys):
+        for key, of_key in zip(self.keys, tables, strict=True):
             codes = np.array([*range(key.n_categories), UNKNOWN, MISSING], np.int32)
-            of_key = [table for of_block, table in self.learned.blocks() if of_block == number]
             lines = np.concatenate(of_key, axis=1)[number_missing(codes, key)]
             found.append([tuple(line) for line in lines.astype(dtype).tolist()])
         return found

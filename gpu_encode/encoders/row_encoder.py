@@ -178,7 +178,10 @@ class RowEncoder:
         """Raise ValueError if a row lacks a column that is needed."""
         for label in self._needed:
             if label not in row:
-                raise unknown_column("The fitted column", label, list(row))
+                role = "The passed-through column" if label in self._passed else "The fitted column"
+                error = unknown_column(role, label, list(row), "the row")
+                advice = " row_encoder(passed=False) does not ask for it." if label in self._passed else ""
+                raise ValueError(f"{error}{advice}")
 
 
 class RowCounter:
@@ -270,15 +273,11 @@ def order_of(model: Model) -> list[int]:
     """Give for each output its position among the values of all keys, laid side by side."""
     positions = model.positions()
     if positions is None:
-        widths, n_flags = (
-            [len(kept_positions(model, number)) for number in range(len(model.keys))],
-            len(model.indicators),
-        )
-        starts = np.cumsum([0, *widths])
-        flags = [
-            [int(starts[-1]) + number * n_flags + flag for flag in range(n_flags)] for number in range(len(widths))
-        ]
-        positions = [[*range(*ends), *own] for ends, own in zip(pairwise(starts), flags, strict=True)]
+        n_keys, n_flags = len(model.keys), len(model.indicators)
+        encodings = np.cumsum([0, *(len(kept_positions(model, number)) for number in range(n_keys))])
+        flags = encodings[-1] + n_flags * np.arange(n_keys + 1)
+        of_both = zip(pairwise(encodings), pairwise(flags), strict=True)
+        positions = [[*range(*encoded), *range(*flagged)] for encoded, flagged in of_both]
     return [int(position) for position in np.argsort([*chain.from_iterable(positions)])]
 
 

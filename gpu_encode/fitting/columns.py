@@ -432,9 +432,10 @@ def locate_columns(
         return map_columns(frame)
     present = {name: position for position, name in enumerate(frame.names)}
     required = {*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}
-    missing = [fitted_names[position] for position in sorted(required) if fitted_names[position] not in present]
+    missing = [position for position in sorted(required) if fitted_names[position] not in present]
     if missing:
-        raise unknown_column("The fitted column", missing[0], frame.names)
+        role = "The passed-through column" if missing[0] in selection.passed else "The fitted column"
+        raise unknown_column(role, fitted_names[missing[0]], frame.names)
     warn_of_others(present, fitted_names)
     return ColumnMap(frame, {position: present[name] for position, name in enumerate(fitted_names) if name in present})
 

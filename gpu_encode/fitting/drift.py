@@ -1,6 +1,6 @@
 """Compare new rows with training rows: shares of unknown and missing values, and how far shares of categories moved."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -34,7 +34,9 @@ class RowCounts:
     @classmethod
     def of(cls, model: Model, frame: Frame | Pieces, ops: Ops, owner: str) -> Self:
         """Count the rows of a table."""
-        columns = locate_columns(frame, model.selection, model.feature_names, model.n_features, owner)
+        # Columns that pass through are not compared.
+        read = replace(model.selection, passed=[])
+        columns = locate_columns(frame, read, model.feature_names, model.n_features, owner)
         columns = columns.remember([key.entry for key in model.keys])
         counts, lacking = [], []
         for key, rule in zip(model.keys, model.rules, strict=True):

@@ -10,7 +10,6 @@ from cpu_fallback.fused_rules import RowEncodings
 from cpu_fallback.types import Array, Rows
 from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, look_up, without_key
 from gpu_encode.formulas.encoding_rule import (
-    EncodingRule,
     EncodingTable,
     Mask,
     SeenSums,
@@ -129,7 +128,8 @@ class Evaluation:
         counted = task.rule.which_leaves_count(moments)
         if level is not None:
             counted[-1] = False
-        return TotalSums(level_codes, at_level.accumulators[:, 0], moments, task.rule.categories_of(moments, counted))
+        categories = task.rule.categories_of(task.ops, moments, counted)
+        return TotalSums(level_codes, at_level.accumulators[:, 0], moments, categories)
 
     def __call__(self, rows: Rows) -> tuple[Floats, Mask]:
         """Encode a tile, and tell which rows' categories are unseen."""
@@ -158,14 +158,15 @@ class Evaluation:
         under_root = level is self.levels[0]
         if level.categories is None:
             return VisibleMoments(moments, task.rule.context(task.ops, total, None, under_root), has)
-        lost = own_category(level.moments.at(codes), has, task.rule)
-        left = own_category(moments, has, task.rule)
+        lost = own_category(task, level.moments.at(codes), has)
+        left = own_category(task, moments, has)
         changed = level.categories.changed(left, lost)
         return VisibleMoments(moments, task.rule.context(task.ops, total, changed, under_root), has)
 
 
-def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
+def own_category(task: EncodingTask, moments: Moments, has: Mask) -> CategoryMoments:
     """Give each row's own category as sums over one category, or over none if the category does not count."""
+    rule = task.rule
     numbers, weights = rule.statistic.of_each_category(moments), rule.statistic.category_weights(moments)
     counted = (rule.which_count(moments) & has[:, None])[None]
-    return CategoryMoments.of(numbers[None], counted, None if weights is None else weights[None])
+    return CategoryMoments.of(task.ops, numbers[None], counted, None if weights is None else weights[None])

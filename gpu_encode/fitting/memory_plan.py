@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, replace
 from math import ceil, prod
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,10 @@ GROUP = 1 << 18
 # Bytes of a sum in these tables: the sum, its copies in pieces and for new rows, and whether any row has it; of an
 # encoding, in the table and before it is rounded; and of the number of a cell, twice.
 SUM_TOGETHER, ENCODING_TOGETHER, CELL_TOGETHER = 25, 16, 16
+# Bytes of a value of X and y, unless told: numbers of 32 bits.
+VALUE_OF_INPUT = 4
+# A GPU with less memory than this is a mistake of the unit.
+LEAST_DEVICE = 10**6
 # Rows or categories, and classes, that a plan may be asked for.
 MOST_ROWS, MOST_CLASSES = 1 << 62, 1 << 20
 # Numbers that need as many digits as those of most targets.
@@ -89,7 +94,7 @@ class KeySize:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The most memory that ``fit_transform`` takes in addition to X and y.
+    """The most memory that ``fit_transform`` takes, and that of X and y.
 
     Parameters
     ----------
@@ -105,6 +110,10 @@ class MemoryPlan:
     together_bytes : int
         Bytes of the tables of all threads that encode keys together.
     keys : list of KeySize
+    input_bytes : int
+        Bytes of X and y, 4 for each value that is read; 0 if they are among the memory that is not free.
+    not_counted : list of str
+        Columns that `categories` does not name, so that all of their values may differ.
     """
 
     rows: int
@@ -114,6 +123,8 @@ class MemoryPlan:
     row_bytes: int
     together_bytes: int
     keys: Sequence[KeySize]
+    input_bytes: int = 0
+    not_counted: Sequence[str] = ()
 
     @property
     def cells(self) -> int:
@@ -137,18 +148,18 @@ class MemoryPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """Bytes that the call takes at most."""
+        """Bytes that the call takes at most in addition to X and y."""
         return self.code_bytes + self.work_bytes + self.table_bytes + self.output_bytes
 
     @property
     def fits(self) -> bool:
-        """Whether the call takes no more than the free memory."""
-        return self.peak_bytes <= self.free_bytes
+        """Whether X, y and the call take no more than the free memory."""
+        return self.input_bytes + self.peak_bytes <= self.free_bytes
 
     @property
     def batches(self) -> list[list[str]] | None:
         """Names of the keys, in the fewest batches of neighbours that each fit; None if a key alone does not fit."""
-        room, taken = self.free_bytes - self.code_bytes - self.work_bytes, 0
+        room, taken = self.free_bytes - self.input_bytes - self.code_bytes - self.work_bytes, 0
         batches: list[list[str]] = []
         for key in self.keys:
             if key.kept_bytes > room:
@@ -164,7 +175,7 @@ class MemoryPlan:
     def parts(self) -> int | None:
         """The smallest number of parts of the rows that each fit; None if the tables alone do not fit."""
         room = self.free_bytes - self.table_bytes - (self.work_bytes - self.row_bytes)
-        of_rows = self.code_bytes + self.row_bytes + self.output_bytes
+        of_rows = self.input_bytes + self.code_bytes + self.row_bytes + self.output_bytes
         return ceil(of_rows / room) if room * self.rows >= of_rows else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,21 +186,33 @@ class MemoryPlan:
         dict
             The fields and properties by their names, `keys` a list of dicts.
         """
-        names = ("rows", "device", "cells", "code_bytes", "work_bytes", "table_bytes", "output_bytes", "peak_bytes")
-        found = {name: getattr(self, name) for name in (*names, "free_bytes", "fits", "batches", "parts")}
-        return found | {"keys": [asdict(key) for key in self.keys]}
+        names: tuple[str, ...] = (
+            "rows",
+            "device",
+            "cells",
+            "code_bytes",
+            "work_bytes",
+            "table_bytes",
+            "output_bytes",
+            "peak_bytes",
+        )
+        names += ("input_bytes", "free_bytes", "fits", "batches", "parts")
+        found = {name: getattr(self, name) for name in names}
+        return found | {"not_counted": [*self.not_counted], "keys": [asdict(key) for key in self.keys]}
 
     def __repr__(self) -> str:
         largest = max(self.keys, key=lambda key: key.table_bytes)
         lines = [
             ("rows", f"{self.rows:,}"),
             ("keys", f"{len(self.keys):,}, the largest {largest.name} of at most {largest.categories:,} categories"),
+            *([("all distinct", f"{', '.join(self.not_counted)} (not in categories)")] if self.not_counted else []),
             ("cells", f"{self.cells:,}"),
+            *([("X and y", f"{amount(self.input_bytes)}, {VALUE_OF_INPUT} bytes a value")] if self.input_bytes else []),
             ("codes of columns", amount(self.code_bytes)),
             ("work", amount(self.work_bytes)),
             ("tables", amount(self.table_bytes)),
             ("output", amount(self.output_bytes)),
-            ("in all, at most", amount(self.peak_bytes)),
+            ("in all, at most", amount(self.input_bytes + self.peak_bytes)),
             (f"free ({self.device})", amount(self.free_bytes)),
             ("fits", self._advice()),
         ]
@@ -221,9 +244,10 @@ class Asked(NamedTuple):
 
 def plan_memory(parameters: Parameters, given: Asked) -> MemoryPlan:
     """Tell the most memory of a call."""
+    given = with_whole_numbers(given)
     X, y, rows, categories, classes, weight, device_memory = given
     check_given(given)
-    free = None if device_memory is None else read_size(device_memory, "device_memory")
+    free = None if device_memory is None else size_of_device(device_memory)
     # If the user says how much memory a GPU has, the GPU need not be there.
     asked = parameters if free is None else replace(parameters, device="cpu")
     if rows is None:
@@ -252,7 +276,33 @@ def plan_memory(parameters: Parameters, given: Asked) -> MemoryPlan:
         tables = [call.together(*of_key) for of_key in zip(selection.entries, schemes, rules, strict=True)]
         # No more tables than those of all keys are in memory, however many threads there are.
         together_bytes = min(n_threads() * max(of_thread for of_thread, _ in tables), sum(own for _, own in tables))
-    return MemoryPlan(n_rows, device, free, code_bytes, row_bytes, together_bytes, keys)
+    # Rows in memory are not among what is free, unless that is of another machine.
+    n_read = len({*selection.needed, *selection.training_only}) + (0 if asked.values else len(summed))
+    input_bytes = 0 if rows is None and device_memory is None else VALUE_OF_INPUT * n_read * n_rows
+    labels = [] if rows is None else [str(read.frame.label(column)) for column in sorted(selection.needed)]
+    not_counted = [label for label in labels if label not in (categories or {})]
+    return MemoryPlan(n_rows, device, free, code_bytes, row_bytes, together_bytes, keys, input_bytes, not_counted)
+
+
+def size_of_device(device_memory: Any) -> int:
+    """Give the bytes of a GPU; ValueError for fewer than any GPU has."""
+    free = read_size(device_memory, "device_memory")
+    if free < LEAST_DEVICE:
+        said = f" Did you mean '{device_memory}GiB'?" if isinstance(device_memory, Integral) else ""
+        raise ValueError(f"device_memory={device_memory!r} is {free:,} bytes, less than any GPU has.{said}")
+    return free
+
+
+def with_whole_numbers(given: Asked) -> Asked:
+    """Replace floats that are whole, such as 1e9, by integers."""
+
+    def whole(count: Any) -> Any:
+        return int(count) if isinstance(count, float) and count.is_integer() else count
+
+    counts = given.categories
+    if isinstance(counts, Mapping):
+        counts = {name: whole(count) for name, count in counts.items()}
+    return given._replace(rows=whole(given.rows), categories=counts)
 
 
 def check_names(categories: Mapping[Any, int] | None, selection: Selection, frame: Frame | Pieces) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.decay import blocks_of, room_for_two_blocks
-from cpu_fallback.exact import Floats, Integers, Limbs, stack
+from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.fused_rules import CHECKPOINT_BITS, RowEncodings
 from cpu_fallback.row_numbers import Order, Permutation, RowOrder, TimeOrder
-from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Carry, Layout, Rows, SumShape, Window, carry, digit_window
+from cpu_fallback.types import CARRY_AFTER, MISSING, Array, Carry, Layout, Rows, SumShape, carry
 from gpu_encode.fitting.tasks import EncodingTask, LevelCodes, TiledOutput, without_key
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask, VisibleMoments, encode_tile
 from gpu_encode.schemes.plans import OrderedPlan
@@ -293,8 +293,11 @@ def find_segments(checkpoints: Integers, ranks: Integers) -> NDArray[np.int32]:
 
 
 def state_at_checkpoints(task: EncodingTask, order: Order) -> CheckpointState:
-    """Sum the rows before each checkpoint of an order."""
+    """Sum the rows before each checkpoint of an order; if nothing depends on these sums, there is one of no rows."""
     starts = order.starts if isinstance(order, TimeOrder) else None
+    if not task.rule.needs_everything:
+        nothing = task.ops.zeros((1, task.n_classes, task.spec.layout.width), np.int64)
+        return CheckpointState.of(task.ops.zeros(1, np.int64), starts, nothing, task.rule, task.spec, task.ops)
     ranks = checkpoint_ranks(starts, len(task.rows), task.ops)
     sums = sums_by_segment(task, order, ranks)
     state = CheckpointState.of(ranks, starts, sums, task.rule, task.spec, task.ops)
@@ -352,7 +355,7 @@ class SequentialScan:
     def encode(self, tile: Tile) -> tuple[Floats, Mask]:
         """Encode the next rows, and tell which rows' categories are unseen."""
         task, rows, begins = self.task, tile.rows, tile.begins
-        checkpoints = np.searchsorted(self.before.ranks, prior_ranks(self.before.starts, begins))
+        checkpoints = find_segments(self.before.ranks, prior_ranks(self.before.starts, begins))
         total = self.before.total.at(checkpoints)
         visible = self._visible_moments(tile, checkpoints, total)
         root = task.rule.find_prior(total, visible[-1].context.categories)
@@ -364,7 +367,7 @@ class SequentialScan:
             values = np.where((begins < self.burn_in)[:, None], np.nan, values)
         return values, unseen
 
-    def _visible_moments(self, tile: Tile, checkpoints: Integers, total: Moments) -> list[VisibleMoments]:
+    def _visible_moments(self, tile: Tile, checkpoints: Array, total: Moments) -> list[VisibleMoments]:
         """Give the moments that each row sees at each level, and add the rows to the sums that later rows see."""
         task, layout = self.task, self.task.spec.layout
         start, stop = self.n_encoded, self.n_encoded + len(tile.rows)
@@ -551,23 +554,10 @@ class SegmentMeanDeltas:
 
     def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
         """Sum the numbers of the rows' categories that count, and their squares, for each segment."""
-        ops, statistic, n_segments = self.task.ops, self.task.rule.statistic, len(self.checkpoints)
+        statistic = self.task.rule.statistic
         numbers, weights = statistic.of_each_category(moments), statistic.category_weights(moments)
-        counted = (self.task.rule.which_count(moments) & has[:, None]) & np.isfinite(numbers)
-        by_number = []
-        for number, (column, valid) in enumerate(zip(numbers.T, counted.T, strict=True)):
-            values = np.where(valid, column, 0.0)
-            weight = None if weights is None else np.where(valid, weights[:, number], 0.0)
-            codes = np.where(valid, segments, -1).astype(np.int32)
-            powers = (1, 2) if weight is None else (0, 1, 2)
-            extents = [digit_window(extent) for extent in ops.extents(values, weight, powers)]
-            layout = Layout(*extents) if weight is not None else Layout(Window(), *extents)
-            rows = Rows(codes, target=values, weight=weight)
-            accumulators = ops.accumulate(rows, SumShape(n_segments, layout=layout))[:-2, 0]
-            by_number.append(
-                [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
-            )
-        return CategoryMoments(*(stack(column, axis=1) for column in zip(*by_number, strict=True)))
+        counted = self.task.rule.which_count(moments) & has[:, None]
+        return CategoryMoments.of(self.task.ops, numbers, counted, weights, segments, len(self.checkpoints))
 
 
 def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: CategorySums | None) -> Carry:

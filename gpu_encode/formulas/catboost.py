@@ -78,7 +78,7 @@ class TargetRatios(WithPriors):
     @property
     def needs(self) -> Needs:
         """The sums that are needed: with borders, a row counts for its own label and for all labels below it."""
-        return Needs(totals=True, totals_from_above=self.statistic == "borders")
+        return Needs(totals=True, totals_from_above=self.statistic == "borders", everything=False)
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
@@ -109,13 +109,16 @@ class TargetRatios(WithPriors):
         If S is beyond float64, the mean is used instead.
         """
         a, columns = float(self.weight), []
+        # CatBoost uses the sum; a sum may overflow where the mean does not.
+        too_large = np.isinf(visible.total)
+        n, any_too_large = visible.n + a, bool(too_large.any())
         for number in range(len(self.priors)):
             p = prior[..., number :: len(self.priors)]
-            # CatBoost uses the sum; a sum may overflow where the mean does not.
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                ratio = (visible.total + a * p) / (visible.n + a)
-                by_mean = p + (visible.n / (visible.n + a)) * (visible.mean - p)
-            columns.append(np.where(np.isinf(visible.total), by_mean, ratio))
+                columns.append((visible.total + a * p) / n)
+                if any_too_large:
+                    by_mean = p + (visible.n / n) * (visible.mean - p)
+                    columns[-1] = np.where(too_large, by_mean, columns[-1])
         return side_by_side(columns)
 
 

@@ -111,6 +111,11 @@ class EncodingRule:
         return isinstance(self.prior, str) or (self.prior is None and self.needs.rows)
 
     @property
+    def needs_everything(self) -> bool:
+        """Whether an encoding depends on the moments of all rows that it sees."""
+        return self.needs.everything or self.prior is not None
+
+    @property
     def needs_categories(self) -> bool:
         """Whether the encoding of a category depends on sums over all categories."""
         return self.needs.categories or self.prior == "category_mean"
@@ -149,12 +154,14 @@ class EncodingRule:
         """Give the data beyond a category's own moments; `under_root` says that no level is above the category."""
         return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
 
-    def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
+    def categories_of(self, ops: Ops, moments: Moments, counted: Mask) -> CategoryMoments | None:
         """Sum the statistic's numbers over all categories that count, if the rule needs these sums."""
         if not self.needs_categories:
             return None
         statistic = self.statistic
-        return CategoryMoments.of(statistic.of_each_category(moments), counted, statistic.category_weights(moments))
+        return CategoryMoments.of(
+            ops, statistic.of_each_category(moments), counted, statistic.category_weights(moments)
+        )
 
     def which_leaves_count(self, moments: Moments) -> Mask:
         """Tell which rows of a table are categories that count: never unknown; missing only if it is a category."""
@@ -271,7 +278,7 @@ class SeenSums(NamedTuple):
                 values, prior = rule.statistic.encode_in_order(ops, leaf, total, in_order)
             prior = np.broadcast_to(prior, values.shape)
         else:
-            categories = rule.categories_of(leaf, counted)
+            categories = rule.categories_of(ops, leaf, counted)
             prior = rule.find_prior(total, categories)
             prior = np.broadcast_to(prior, (len(leaf.n), *prior.shape))
             if key.levels:
@@ -350,7 +357,7 @@ class SeenSums(NamedTuple):
             parent = (
                 blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, (level.n, *root.shape))
             )
-            context = rule.context(ops, total, rule.categories_of(above, counted), not blocks)
+            context = rule.context(ops, total, rule.categories_of(ops, above, counted), not blocks)
             blocks.append(np.where(counted, rule.statistic.encode(above, context, parent), parent))
             of_row = ops.to_device(np.append(level.of_leaf, [-1, -1]))
             reached = blocks[-1][np.maximum(of_row, 0)] if level.n else prior

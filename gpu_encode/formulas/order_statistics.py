@@ -115,13 +115,20 @@ class Sorted(InOrder):
         starts = np.searchsorted(distribution.category, np.arange(-BEFORE, n_categories + 1))
         # Unknown and missing come first in a distribution.
         ends = np.concatenate([starts[BEFORE:] - starts[BEFORE], starts[1 : BEFORE + 1] + starts[-1] - starts[BEFORE]])
-        value, counts = (np.roll(pairs, -starts[BEFORE], axis=0) for pairs in (distribution.value, distribution.counts))
+        value, counts = distribution.value, distribution.counts
+        if starts[BEFORE]:
+            value, counts = (np.roll(pairs, -starts[BEFORE], axis=0) for pairs in (value, counts))
         return cls(ends, distribution.values[value], counts)
 
     @classmethod
     def of_all(cls, distribution: Distribution) -> Self:
         """Make one group of all rows, of all categories."""
-        counts = add_counts(distribution.value, distribution.counts, len(distribution.values))
+        if len(distribution.value) == len(distribution.values):
+            # Every value has a pair, so that here each has one.
+            counts = host(len(distribution.values)).empty(distribution.counts.shape, np.int64)
+            counts[distribution.value] = distribution.counts
+        else:
+            counts = add_counts(distribution.value, distribution.counts, len(distribution.values))
         return cls(np.array([0, len(counts)]), distribution.values, counts)
 
     @cached_property
@@ -404,7 +411,8 @@ def is_above(values: Array, threshold: Real) -> Mask:
 
 def running_sums(counts: Integers) -> Integers:
     """Give the running sums before each value, and last the whole sum: (values + 1, views); each view is contiguous."""
-    running = np.zeros((counts.shape[1], len(counts) + 1), np.int64)
+    running = host(len(counts)).empty((counts.shape[1], len(counts) + 1), np.int64)
+    running[:, 0] = 0
     np.cumsum(counts.T, axis=1, out=running[:, 1:])
     return running.T
 

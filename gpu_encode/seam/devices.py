@@ -85,7 +85,7 @@ def _no_gpu(missing: Sequence[str], has_driver: bool, held: bool) -> RuntimeErro
         reason = "the driver shows no GPU to this process: look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
     else:
         reason = "NVIDIA's driver (libcuda) is not installed on this machine"
-    advice = "" if held else " Or choose device='cpu' or 'auto', which give the same codes."
+    advice = "" if held else " Or choose device='cpu' or 'auto', which give the same encodings."
     return RuntimeError(f"{wish}, but {reason}. `gpu-encode doctor` shows what works here.{advice}")
 
 

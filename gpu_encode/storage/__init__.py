@@ -79,6 +79,11 @@ def load(path: "str | PathLike[str]") -> Any:
     ...     load(Path(folder) / "codes").transform([["b"]]).tolist()
     [[2.5]]
     """
+    if Path(path).is_dir():
+        raise IsADirectoryError(
+            f"{printable(path)} is a folder, and no model. gpu-encode transform --model and transform_dataset take the "
+            "folders that tables on disk make."
+        )
     with Path(path).open("rb") as file:
         try:
             reader = archive.Reader(file)

@@ -311,7 +311,9 @@ class Reader:
 
 def foreign(reason: str) -> UnreadableError:
     """Error for a file that is not a model."""
-    return UnreadableError(f"is not a gpu-encode model: {reason}. Give a file that encoder.save wrote.")
+    return UnreadableError(
+        f"is not a gpu-encode model: {reason}. Give a file that encoder.save, or fit-transform --model, wrote."
+    )
 
 
 def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:

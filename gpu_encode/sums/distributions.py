@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.row_numbers import folds_of_block
 from cpu_fallback.types import CARRY_AFTER, Array, Folds, Rows, SumShape, written
-from gpu_encode.seam.ops import Ops
+from gpu_encode.seam.ops import Ops, host
 from gpu_encode.sums.targets import as_doubles
 
 Integers = NDArray[np.int64]
@@ -87,7 +87,7 @@ class Distribution:
 
     def visible(self, visibility: NDArray[np.int64] | None) -> "Distribution":
         """Count the rows that each view sees: the rows of the folds f with visibility[view, f] = 1."""
-        return self if visibility is None else replace(self, counts=self.counts @ visibility.T)
+        return replace(self, counts=host(len(self.counts)).visible(self.counts, visibility))
 
     @classmethod
     def side_by_side(cls, views: "list[Distribution]") -> "Distribution":

@@ -1,5 +1,6 @@
 """The numbers from which statistics are computed: counts, means and variances, and sums over categories."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Self
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats, Integers, Limbs, Ratio, Scaled, deviation, quotient, ratio_of
-from cpu_fallback.types import Array
+from cpu_fallback.types import MISSING, Array, Layout, Rows, SumShape, Window, digit_window
 from gpu_encode.seam.ops import Ops
 from gpu_encode.sums.category_sums import SumSpec
 
@@ -43,6 +44,8 @@ class Needs(NamedTuple):
         The number of rows of each value; unless it is for dates, such a statistic needs a table, too.
     dates : bool
         Whether the encoding of a row also depends on its own date; new rows must then have the column of dates.
+    everything : bool
+        Moments of all visible rows, whatever their category.
     rows : bool
         Whether the encoding of an unseen category is NaN if there is no visible row at all.
     terms : int
@@ -66,6 +69,7 @@ class Needs(NamedTuple):
     table: bool = False
     distribution: bool = False
     dates: bool = False
+    everything: bool = True
     rows: bool = False
     terms: int = 1
     joined_targets: bool = False
@@ -335,17 +339,35 @@ class CategoryMoments:
     second: Limbs
 
     @classmethod
-    def of(cls, numbers: Floats, counted: NDArray[np.bool_], weights: Floats | None = None) -> Self:
-        """Sum the finite numbers of the categories that are `counted`, by weight, over the first axis."""
+    def of(
+        cls,
+        ops: Ops,
+        numbers: Floats,
+        counted: NDArray[np.bool_],
+        weights: Floats | None = None,
+        groups: NDArray[np.int32] | None = None,
+        n_groups: int = 1,
+    ) -> Self:
+        """Sum the finite numbers of the categories that are `counted`, by weight, over the first axis.
+
+        With `groups`, the categories of each group are summed separately: (n_groups, ...).
+        """
         counted = counted & np.isfinite(numbers)
+        shape = numbers.shape[1:] if groups is None else (n_groups, *numbers.shape[1:])
+        size = math.prod(numbers.shape[1:])
+        cells = ops.xp.arange(size, dtype=np.int32).reshape(numbers.shape[1:])
+        if groups is not None:
+            cells = groups.reshape(-1, *[1] * cells.ndim) * np.int32(size) + cells
+        codes = np.where(counted, cells, np.int32(MISSING)).ravel()
         # Numbers of categories that do not count may be NaN, which an exact sum cannot hold.
-        safe = np.where(counted, numbers, 0.0)
-        if weights is None:
-            number, by_weight = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64)), []
-        else:
-            number, by_weight = Limbs.sum_of(weights, where=counted), [weights]
-        first, second = (Limbs.sum_of(*by_weight, *factors, where=counted) for factors in ([safe], [safe, safe]))
-        return cls(number, first, second)
+        values, weight = (None if each is None else np.where(counted, each, 0.0).ravel() for each in (numbers, weights))
+        windows = [
+            digit_window(extent) for extent in ops.extents(values, weight, (1, 2) if weight is None else (0, 1, 2))
+        ]
+        layout = Layout(Window(), *windows) if weight is None else Layout(*windows)
+        sums = ops.accumulate(Rows(codes, target=values, weight=weight), SumShape(math.prod(shape), layout=layout))
+        digits = sums[:-2, 0, 0].reshape(*shape, -1)
+        return cls(*(Limbs(digits[..., columns], window.low) for window, _, columns in layout.measures()))
 
     @classmethod
     def none(cls, ops: Ops, shape: tuple[int, ...]) -> Self:
@@ -362,7 +384,7 @@ class CategoryMoments:
         sums = (Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in self.parts)
         return CategoryMoments(*sums)
 
-    def at(self, indices: Integers) -> "CategoryMoments":
+    def at(self, indices: Array) -> "CategoryMoments":
         """Pick by index along the first axis."""
         return CategoryMoments(*(Limbs(part.digits[indices], part.low) for part in self.parts))
 

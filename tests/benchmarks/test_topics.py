@@ -14,8 +14,11 @@ pytestmark = pytest.mark.skipif(devices.simulated(), reason="the benchmarks of t
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("cpu.__main__", "--keys int --works mean,fit_transform,import --contenders ours,sklearn,numpy-range"),
-        pytest.param("cpu.__main__", "--only table", marks=pytest.mark.slow),
+        (
+            "cpu.__main__",
+            "--keys int --works mean,fit_transform,import,half-life --contenders ours,sklearn,numpy-range",
+        ),
+        pytest.param("cpu.__main__", "--only table,row-by-row", marks=pytest.mark.slow),
         ("backends", ""),
     ],
 )

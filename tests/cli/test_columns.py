@@ -81,6 +81,7 @@ def test_labels_to_drop_have_the_type_of_the_target(target: str, label: object) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--columns", "city+"], r"--columns: 'city\+' lacks the name of a column beside the \+"),
         (["--columns", "City,sity"], r"--columns: there is no column 'City'; did you mean 'city'\?"),
         (["--columns", "city+devise"], r"--columns: there is no column 'devise'; did you mean 'device'\?"),
         (["--columns", "('city', 'device')"], r"did you mean 'city'\?; a joint key is written shop\+city"),

@@ -71,6 +71,7 @@ def test_people_get_tables(run: Callable[[str], None], options: str, capsys: pyt
 
 def test_an_unknown_column_is_a_mistake(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
     run(f"{FIT} sold --columns city")
+    assert ".: is a folder, and no model" in refused("inspect .").replace(". is", ".: is")
     assert "--column: there is no column 'sity'; did you mean 'city'?" in refused("inspect orders.model --column sity")
 
 

@@ -76,7 +76,7 @@ def test_ci_runs_them():
     lines = [line.strip().split(" 2>&1")[0] for line in CI.splitlines()]
     assert "docker/install.sh cpu" in lines
     assert "docker/test.sh cpu" in lines
-    assert "docker/install.sh use service" in CI
+    assert f'VENV="$scratch/use" docker/install.sh use service,{defaults("encode")["EXTRAS"]}' in lines
     assert "docker/test.sh use" in CI
     assert "docker/serve.sh &" in (ROOT / "docker" / "test.sh").read_text()
     # What the other would install is found, and not downloaded.

@@ -322,8 +322,31 @@ def test_listed_columns_missing_from_new_rows():
     encoder = ge.TargetEncoder(columns=["city", JOINT]).fit(FRAME, Y)
     with pytest.raises(ValueError, match=r"The fitted column 'zip' is not a column of X. Did you mean 'zipp'"):
         encoder.transform(FRAME.rename(columns={"zip": "zipp"}))
-    with pytest.raises(ValueError, match="The fitted column 'day' is not a column of X"):
+    with pytest.raises(ValueError, match="The passed-through column 'day' is not a column of X"):
         encoder.transform(FRAME.drop(columns="day"))
+    with pytest.raises(ValueError, match=r"The passed-through column 'day' is not a column of the row\..*passed=False"):
+        encoder.row_encoder()(FRAME.drop(columns="day").iloc[0].to_dict())
+    # Rows are compared by the columns of keys alone.
+    assert encoder.drift(FRAME.drop(columns="day")) == encoder.drift(FRAME)
+    with pytest.raises(ValueError, match="The fitted column 'zip' is not a column of X"):
+        encoder.drift(FRAME.drop(columns="zip"))
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("autp", '"auto"'),
+        ("Auto", '"auto"'),
+        ("sigmiod", r"Sigmoid\(k, f\)"),
+        ("jamesstein", r"JamesStein\(\)"),
+        ("glm", r"GLMM\(points\)"),
+    ],
+)
+def test_a_smoothing_that_is_nearly_spelt_right(word, near):
+    with pytest.raises(ValueError, match=rf"must be one of .* Got '{word}' instead\. Did you mean {near}\?$"):
+        ge.TargetEncoder(smooth=word).fit(FRAME, Y)
+    with pytest.raises(ValueError, match=r"Got 'weather' instead\.$"):
+        ge.TargetEncoder(smooth="weather").fit(FRAME, Y)
 
 
 def test_refused_values_of_new_rows():

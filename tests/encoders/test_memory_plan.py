@@ -269,14 +269,14 @@ def test_what_does_not_fit_is_cut():
     assert whole.batches == [[key.name for key in whole.keys]]
     assert whole.parts == 1
     assert repr(whole).endswith("yes")
-    half = encoder.plan(**asked, device_memory=whole.peak_bytes - whole.output_bytes // 2)
+    half = encoder.plan(**asked, device_memory=whole.input_bytes + whole.peak_bytes - whole.output_bytes // 2)
     assert not half.fits
     assert [len(batch) for batch in half.batches] == [5, 5]
     assert [*half.batches[0], *half.batches[1]] == whole.batches[0]
     assert half.parts == 2
     assert "no; in 2 batches of keys or in 2 parts of rows" in repr(half)
     small = encoder.plan(**asked, device_memory="500MB")
-    assert (small.batches, small.parts) == (None, 3)
+    assert (small.batches, small.parts) == (None, 4)
     none = encoder.plan(**asked, device_memory="1MB")
     assert (none.batches, none.parts) == (None, None)
     assert repr(none).endswith("neither in batches of keys nor in parts of rows")
@@ -291,7 +291,7 @@ def test_memory_is_looked_for_where_the_call_runs(monkeypatch):
     monkeypatch.setattr(f"{devices}.available_bytes", lambda: 12345)
     plan = TargetEncoder(columns=["c0"]).plan(rows=10)
     assert (plan.device, plan.free_bytes) == ("cpu", 12345)
-    assert TargetEncoder(columns=["c0"], device="cuda").plan(rows=10, device_memory="3kB").device == "cuda"
+    assert TargetEncoder(columns=["c0"], device="cuda").plan(rows=10, device_memory="3MB").device == "cuda"
 
 
 def test_nothing_is_encoded(monkeypatch):
@@ -333,3 +333,39 @@ def test_nothing_is_encoded(monkeypatch):
 def test_errors(encoder, given, said):
     with pytest.raises(ValueError, match=said):
         encoder.plan(**given)
+
+
+def test_rows_that_are_not_in_memory_yet_count():
+    encoder = TargetEncoder(columns=[*"abcd"], dtype="float32", device="cuda")
+    asked = {"rows": 1e9, "categories": dict.fromkeys("abcd", 1e6)}
+    plan = encoder.plan(**asked, device_memory="80GiB")
+    # Four columns and the target.
+    assert plan.input_bytes == 10**9 * 5 * 4
+    assert not plan.fits
+    assert encoder.plan(**asked, device_memory=plan.input_bytes + plan.peak_bytes).fits
+    assert not encoder.plan(**asked, device_memory=plan.input_bytes + plan.peak_bytes - 1).fits
+    assert "X and y           18.6 GiB, 4 bytes a value" in repr(plan)
+    assert plan.to_dict()["input_bytes"] == plan.input_bytes
+    # In parts, X and y are in parts, too; in batches of keys they are whole.
+    assert plan.parts == 2
+    least = plan.input_bytes + plan.peak_bytes - plan.output_bytes + plan.keys[0].output_bytes
+    assert [len(batch) for batch in encoder.plan(**asked, device_memory=least).batches] == [1, 1, 1, 1]
+    assert encoder.plan(**asked, device_memory=plan.input_bytes).batches is None
+    # The rows of a table are in memory already, unless the memory is that of another machine.
+    X = pd.DataFrame({name: [1, 2, 3] for name in "abcd"})
+    assert encoder.set_params(device="auto").plan(X, [0, 1, 0]).input_bytes == 0
+    assert encoder.plan(X, [0, 1, 0], device_memory="80GiB").input_bytes == 3 * 5 * 4
+    assert StatisticEncoder(columns=["a"], values=["b", "c"]).plan(rows=10).input_bytes == 10 * 3 * 4
+
+
+def test_columns_without_a_number_of_values_are_named():
+    encoder = TargetEncoder(columns=["shop", "city"])
+    plan = encoder.plan(rows=1000, categories={"shop": 10})
+    assert plan.not_counted == ["city"]
+    assert "all distinct      city (not in categories)" in repr(plan)
+    assert "all distinct" not in repr(encoder.plan(rows=1000, categories={"shop": 10, "city": 1000}))
+    with pytest.raises(ValueError, match=r"device_memory=80 is 80 bytes, .* Did you mean '80GiB'"):
+        encoder.plan(rows=1000, device_memory=80)
+    for wrong in (1.5, float("nan"), float("inf"), True, "1e9"):
+        with pytest.raises(ValueError, match="must be an integer"):
+            encoder.plan(rows=wrong)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cpu_fallback.exact import Limbs, Scaled, deviation, quotient, stack
+from cpu_fallback.exact import Limbs, Scaled, deviation, quotient
 from tests.exact.fractions_of import LARGEST, floats, limbs, near_ties, nearest, value_of
 from tests.strategies import examples
 
@@ -115,13 +115,6 @@ def test_sums_of_products_take_the_entries_asked_for(pairs):
     wanted = np.array([pair[2] for pair in pairs])
     total = Limbs.sum_of(left[:, None], right[:, None], where=wanted[:, None])
     assert value_of(total)[0] == sum((Fraction(a) * Fraction(b) for a, b, use in pairs if use), Fraction())
-
-
-@law
-@given(data=st.data())
-def test_stacked_joins_different_windows(data):
-    parts = [data.draw(limbs(2)) for _ in range(3)]
-    assert (value_of(stack(parts, axis=0)) == np.concatenate([value_of(part) for part in parts])).all()
 
 
 def sums(values, weights):

@@ -24,7 +24,6 @@ SEARCHES = {
     "blend": partial(ge.ConvexBlend(**ENDLESS).fit, RANDOM.normal(size=(len(MANY), 3)), LABELS),
     "factors": partial(ge.FactorizationEncoder(2, max_iter=10**9, tol=0.0).fit, MANY[:, :3], Y),
     "clusters": partial(ge.ClusterEncoder(2, by="statistics", columns=[0]).fit, np.arange(len(MANY))[:, None] // 2, Y),
-    "boosting": partial(ge.OrderedBoostingRegressor(iterations=10**6).fit, FEW, Y[:300]),
     "conjunctions": partial(ge.choose_interactions, ge.TargetEncoder(), MANY, LABELS, order=3),
     "smoothings": partial(ge.tune, ge.TargetEncoder(), MANY, Y, smoothings=[*map(float, range(1, 5000))]),
     "leaks": partial(ge.leak_report, ge.TargetEncoder(), MANY, LABELS, n_shuffles=10**6),

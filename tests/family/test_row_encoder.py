@@ -215,7 +215,7 @@ def test_rows_need_only_the_columns_that_are_encoded(make, y):
         assert repr(encode(fewer)) == repr(encode(tuple(fewer.values()))) == expected
         assert repr(encode(record)) == repr(encode(tuple(record.values()))) == expected
     for name in read:
-        with pytest.raises(ValueError, match=f"The fitted column '{name}' is not a column of X"):
+        with pytest.raises(ValueError, match=f"The fitted column '{name}' is not a column of the row"):
             encode({other: value for other, value in fewer.items() if other != name})
 
 
@@ -313,9 +313,9 @@ def test_forms_of_rows():
     assert of_all(row) == of_all((*row[:3], row[4])) == of_all(record)
     with pytest.raises(ValueError, match="X has 2 features, but StatisticEncoder is expecting 5 features"):
         encode(row[:2])
-    with pytest.raises(ValueError, match=r"The fitted column 'city' is not a column of X. Did you mean 'City'"):
+    with pytest.raises(ValueError, match=r"The fitted column 'city' is not a column of the row. Did you mean 'City'"):
         encode({"City": "a"})
-    with pytest.raises(ValueError, match="The fitted column 'zip' is not a column of X"):
+    with pytest.raises(ValueError, match="The passed-through column 'zip' is not a column of the row"):
         encode({"city": "a"})
     with pytest.raises(TypeError, match=r"A row is a dict of values by the names .* Got str instead"):
         encode("a")

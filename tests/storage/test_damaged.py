@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import gpu_encode
 from tests.storage.altered import archive_of, assert_refused, changed, load_or_refuse, members_of, stream_of
 from tests.storage.fitted import NEW
 
@@ -28,6 +29,11 @@ FOREIGN = {
 def test_foreign_files(name: str, path: Path) -> None:
     content, message = FOREIGN[name]
     assert_refused(path, content, f"is not a gpu-encode model: {message}")
+
+
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match=r"is a folder, and no model\. gpu-encode transform --model and"):
+        gpu_encode.load(tmp_path)
 
 
 NEWER = r"was written by a newer gpu-encode \(format 2\); this one reads up to 1: upgrade"

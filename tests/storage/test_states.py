@@ -211,8 +211,6 @@ OTHERS = {
     "proximity of numbers": (ge.ProximityRegressor, "numbers"),
     "votes of labels": (ge.VoteClassifier, "labels"),
     "votes of numbers": (ge.VoteRegressor, "numbers"),
-    "boosting of labels": (ge.OrderedBoostingClassifier, "labels"),
-    "boosting of numbers": (ge.OrderedBoostingRegressor, "numbers"),
     "blend": (ge.ConvexBlend, "labels"),
 }
 

@@ -103,20 +103,21 @@ def gaussian(n: Floats, mean: Floats, deviation: Scaled, counted: NDArray[np.boo
     exponent = np.zeros((views, outputs), np.int64)
     lam, values = np.zeros(mean.shape), np.full(mean.shape, np.nan)
     for view, output in np.ndindex(views, outputs):
-        here = taking_part[:, view, output]
+        here, one = taking_part[:, view, output], (view, output)
         if not here.any():
             continue
-        rows, one = (here, view, output), (view, output)
-        within_rows = Scaled(squares.fraction[rows], squares.exponent[rows])
-        scale = scale_of(mean[rows], within_rows)
-        sizes, means = n[here, view, 0], np.ldexp(mean[rows], -scale)
+        own = mean[:, view, output][here]
+        within_rows = Scaled(squares.fraction[:, view, output][here], squares.exponent[:, view, output][here])
+        scale = scale_of(own, within_rows)
+        sizes, means = n[:, view, 0][here], np.ldexp(own, -scale)
         model = Sizes.of(sizes, means, within_rows.ratio(Scaled(np.ones(1), np.full(1, 2 * scale))))
         ratio = model.best_ratio()
         b = model.center + model.intercept(ratio)
-        lam[rows] = shares(sizes, ratio)
-        shrunk = np.ldexp(b + lam[rows] * (means - b), scale)
+        weights = shares(sizes, ratio)
+        shrunk = np.ldexp(b + weights * (means - b), scale)
         values[:, view, output] = intercept[one] = np.ldexp(b, scale)
-        values[rows] = np.where(lam[rows] == 1, mean[rows], shrunk)
+        values[:, view, output][here] = np.where(weights == 1, own, shrunk)
+        lam[:, view, output][here] = weights
         within[one], between[one] = model.variances(ratio)
         exponent[one] = 2 * scale
     return GaussianFit(intercept, values, lam, Scaled(within, exponent), Scaled(between, exponent))
@@ -163,11 +164,14 @@ class Sizes:
     @classmethod
     def of(cls, n: Floats, mean: Floats, squares: Floats) -> "Sizes":
         """Group categories by size.  Sums run over sorted numbers, so the order of the categories does not matter."""
-        order = np.lexsort((mean, n))
+        order = np.argsort(mean)
+        center = float(mean[order[len(mean) // 2]])
+        # NumPy sorts small whole numbers by their digits, without comparisons.
+        small = bool((n == np.floor(n)).all()) and n.max() <= np.iinfo(np.uint16).max
+        order = order[np.argsort((n.astype(np.uint16) if small else n)[order], kind="stable")]
         n, mean = n[order], mean[order]
         new = np.concatenate([[True], n[1:] != n[:-1]])
         size = np.cumsum(new) - 1
-        center = float(np.sort(mean)[len(mean) // 2])
         apart = mean - center
         # bincount adds from the first to the last.
         number = np.bincount(size).astype(np.float64)

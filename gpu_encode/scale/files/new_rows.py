@@ -222,13 +222,15 @@ def look_up_rows(run: Run, saved: SavedEncodings, size: Size) -> CategoryFiles:
     return files
 
 
-def require_columns(encoder: Any, names: Sequence[str]) -> None:
-    """Refuse rows that lack a column that the encoder reads or passes through."""
+def require_columns(encoder: Any, names: Sequence[str], *, passed: bool = True) -> None:
+    """Refuse rows that lack a column that the encoder reads or, with `passed`, passes through."""
     model = encoder._model
     selection = model.selection
-    for position in sorted({*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}):
+    through = selection.passed if passed else []
+    for position in sorted({*selection.needed, *through, *selection.dates} - {*selection.optional}):
         if model.feature_names[position] not in names:
-            raise messages.no_such_column("the encoder", model.feature_names[position], names)
+            role = "a column that passed through at fit" if position in through else "the encoder"
+            raise messages.no_such_column(role, model.feature_names[position], names)
 
 
 def open_new(source: Any, rules: TextRules) -> Source:
@@ -337,7 +339,7 @@ def drift_dataset(
     model, limit = encoder._counted(), memory.limit_of(memory_limit)
     rules = TextRules(missing_text, missing_words, text, delimiter, quote, encoding)
     rows = open_new(source, fitted_rules(encoder, rules))
-    require_columns(encoder, rows.schema.names)
+    require_columns(encoder, rows.schema.names, passed=False)
     read = [name for name in rows.schema.names if name in (model.feature_names or ())]
     counts = RowCounts()
     with rows.naming_rows():

@@ -109,8 +109,11 @@ def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -
     here = [repr(option) for option in named if repr(option) in allowed]
     instead = f": what category_encoders calls {value!r} is {here[0]} here" if here else ""
     error = bad_parameter(owner, name, value, f"must be one of {', '.join(allowed)}{instead}")
-    near = difflib.get_close_matches(repr(value), allowed, n=1) if isinstance(value, str) and not here else []
-    return ValueError(f"{error} Did you mean {near[0]}?") if near else error
+    # A word may be listed in quotes of either kind, and a class with its parameters.
+    words = {option.strip("'\"").partition("(")[0].casefold(): option for option in allowed}
+    known = isinstance(value, str) and not here
+    near = difflib.get_close_matches(value.casefold(), words, n=1) if known else []  # type: ignore[attr-defined]
+    return ValueError(f"{error} Did you mean {words[near[0]]}?") if near else error
 
 
 def bad_parameter(owner: str, name: str, value: object, law: str) -> ValueError:

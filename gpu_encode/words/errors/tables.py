@@ -51,11 +51,11 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
-def unknown_column(role: str, name: object, present: Sequence[object]) -> ValueError:
-    """Error for a column that X lacks; it suggests the nearest names."""
+def unknown_column(role: str, name: object, present: Sequence[object], table: str = "X") -> ValueError:
+    """Error for a column that X, or another table, lacks; it suggests the nearest names."""
     hint = did_you_mean(str(name), list(map(str, present)))
     shown = ", ".join(map(repr, present[:20])) + (", ..." if len(present) > 20 else "")
-    return ValueError(f"{role} {name!r} is not a column of X.{hint} X has: {shown}.")
+    return ValueError(f"{role} {name!r} is not a column of {table}.{hint} {table[0].upper()}{table[1:]} has: {shown}.")
 
 
 def not_encoded(parameter: str, column: object, joint_keys: Sequence[tuple[object, ...]] = ()) -> ValueError:
