@@ -29,6 +29,7 @@ from cpu_fallback.compiled.border import (
 )
 from cpu_fallback.compiled.decay import see_cell
 from cpu_fallback.compiled.digits import scratch as digit_room
+from cpu_fallback.compiled.estimates_by_age import estimates_by_age, has_pairs
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered import Table, table_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
@@ -303,19 +304,33 @@ def encodings_by_age(
     /,
 ) -> int | None:
     """Write the encoding of every row from the rows before it, weighted by age; see `gpu_encode.seam.ops.FusedOps`."""
-    (n_categories, _, n_classes, layout), steps, starts = shape, order.steps, order.starts
     if (to := destination(out)) is None:
         return None
+    # All rows of one time get encodings, or none of them.
+    first = np.searchsorted(order.starts, burn_in)
+    burned = int(order.starts[first]) if first < len(order.starts) else len(order.rows)
+    if has_pairs(rows, order, rule):
+        n_open = estimates_by_age(rows, shape.n_categories + 2, shape.layout, order, burned, rule, to)
+        if not n_open:
+            return 0
+        times, steps = int(order.ties[n_open - 1]) + 1, order.steps
+        assert steps is not None
+        order = TimeOrder(order.rows[:n_open], order.ties[:n_open], order.starts[:times], None, steps[:times])
+    return encode_from_sums(rows, shape, order, burned, rule, to)
+
+
+def encode_from_sums(
+    rows: "Rows", shape: "SumShape", order: TimeOrder, burned: int, rule: FusedRule, to: Destination
+) -> int:
+    """Write the encodings of the rows of an order from exact sums; count the lost encodings."""
+    (n_categories, _, n_classes, layout), steps, starts = shape, order.steps, order.starts
     held = layout if steps is None else room_for_two_blocks(layout)
-    length, first_output = n_classes * held.width, n_classes - out.values.shape[1]
+    length, first_output = n_classes * held.width, n_classes - len(to.columns)
     tied = len(starts) < len(order.rows)
     cell, table = shape_of(held, n_classes), table_of(n_categories + 3, length, tied)
     given = freeze(order.rows, np.int64), freeze(order.ties, np.int64)
     gone = freeze(np.zeros_like(starts) if order.firsts is None else starts[order.firsts], np.int64)
     blocks, ageing = blocks_of_times(steps, held, len(table.sums)), Ageing(held, n_classes, steps)
-    # All rows of one time get encodings, or none of them.
-    first = np.searchsorted(starts, burn_in)
-    burned = int(starts[first]) if first < len(starts) else len(order.rows)
     numbers, times = np.empty((2, min(tile_size(length), 2 * len(order.rows))), np.int64)
     tile, state, lost = tile_of(len(numbers), length, held.width), np.zeros(2, np.int64), 0
     while n := merge_rows(*given, gone, state, numbers, times):

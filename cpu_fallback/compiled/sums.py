@@ -1,6 +1,6 @@
 """Exact counts and sums for each cell of category, fold and class, in one pass over the rows."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,11 @@ from cpu_fallback.compiled.border import (
     NO_FOLDS,
     Array,
     FoldSource,
+    Numbers,
     RowParts,
     codes_of,
     fold_source,
+    freeze,
     kernel,
     measures_of,
     numbers_of,
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 # Sums for all numbers of a range are used if they take less memory than a code for each row.
 NUMBERS_PER_ROW = 0.5
+# Reading all rows again gains time from this number of rows on, and for few threads.
+LEAST_SHARED, MOST_READERS = 1 << 16, 4
+NO_ROWS = np.empty(0, np.uint64)
 
 
 @stage
@@ -71,6 +76,29 @@ def fill_slots(
     add_classes(rows.classes, start, by_class, slots)
 
 
+class Picked(NamedTuple):
+    """Target and weight of the rows of a block that a thread adds, and these rows in the form that stages read."""
+
+    target: Array
+    weight: Array
+    rows: RowParts
+
+
+@stage
+def pick_rows(given: Numbers, start: int, first: int, last: int, slots: Array, picked: Picked) -> int:
+    """Copy the rows of a block whose cells are in [first, last) to the front, with their slots; give their number."""
+    count = np.uint64(0)
+    for i in range(len(slots)):
+        slot, row = slots[i], np.uint64(start + i)
+        slots[count] = slot
+        if given.target_kind:
+            picked.target[count] = given.target[row]
+        if given.weight_kind:
+            picked.weight[count] = given.weight[row]
+        count += np.uint64(first <= slot < last)
+    return np.int64(count)  # type: ignore[return-value]
+
+
 @kernel
 def accumulate_range(
     rows: RowParts,
@@ -79,16 +107,23 @@ def accumulate_range(
     n_lines: int,
     start: int,
     stop: int,
+    lines: tuple[int, int],
+    picked: Picked,
     accumulators: Array,
 ) -> None:
-    """Write the sums of the rows [start, stop) to the cells, over their former contents."""
-    set_all(accumulators, 0)
+    """Write the sums of the rows [start, stop) to the cells of some lines, over their former contents."""
+    first, last = lines[0] * steps[0], lines[1] * steps[0]
+    set_all(accumulators[first:last], 0)
     room, fold_state = scratch(), fold_room()
     folds, slots = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
     for begin in range(start, stop, BLOCK):
-        end = min(begin + BLOCK, stop)
-        fill_slots(rows, source, begin, steps, n_lines, folds, fold_state, slots[: end - begin])
-        add_rows(rows, begin, end, 0, room, slots[: end - begin], accumulators)
+        own = slots[: min(BLOCK, stop - begin)]
+        fill_slots(rows, source, begin, steps, n_lines, folds, fold_state, own)
+        if lines[1] - lines[0] < n_lines:
+            n = pick_rows(rows.numbers, begin, first, last, own, picked)
+            add_rows(picked.rows, 0, n, 0, room, own[:n], accumulators)
+        else:
+            add_rows(rows, begin, begin + len(own), 0, room, own, accumulators)
 
 
 @stage
@@ -165,10 +200,23 @@ def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> Array
     steps = n_folds * n_classes * width, n_classes * width, width
     fixed = parts_of(rows, layout), fold_source(folds), steps, n_lines
     size = n_lines * n_folds * n_classes * width
-    parts = shares(len(rows.codes), tables(size, len(rows.codes)))
-    accumulators = [empty(size, np.int64) for _ in parts]
-    run(lambda share: accumulate_range(*fixed, *parts[share], accumulators[share]), len(parts))
-    return add_tables(accumulators).reshape(n_lines, n_folds, n_classes, width)
+    n_rows, known = len(rows.codes), fixed[0]
+    parts = shares(n_rows, tables(size, n_rows))
+    if len(parts) > 1 or n_rows < LEAST_SHARED or layout.is_whole:
+        accumulators, everything = [empty(size, np.int64) for _ in parts], Picked(NO_ROWS, NO_ROWS, known)
+        run(lambda i: accumulate_range(*fixed, *parts[i], (0, n_lines), everything, accumulators[i]), len(parts))
+        return add_tables(accumulators).reshape(n_lines, n_folds, n_classes, width)
+    # One table is too large for copies: each thread has some lines of it, and reads all rows.
+    lines, table = shares(n_lines, min(threads(), MOST_READERS), smallest=1), empty(size, np.int64)
+
+    def work(share: int) -> None:
+        target, weight = np.empty((2, BLOCK), np.uint64)
+        numbers = known.numbers._replace(target=freeze(target, np.uint64), weight=freeze(weight, np.uint64))
+        picked = Picked(target, weight, known._replace(numbers=numbers))
+        accumulate_range(*fixed, 0, n_rows, lines[share], picked, table)
+
+    run(work, len(lines))
+    return table.reshape(n_lines, n_folds, n_classes, width)
 
 
 def add_tables(accumulators: list[Array]) -> Array:

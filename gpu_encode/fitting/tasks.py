@@ -371,18 +371,21 @@ def sum_by_fold(task: EncodingTask, plan: FoldPlan) -> CategorySums:
 def see_new_rows(sums: CategorySums, plan: FoldPlan, ops: Ops) -> CategorySums:
     """Give the sums that new rows see, from sums by fold."""
     if plan.ageing is not None:
-        sums, plan = as_views(sums, plan, plan.ageing, ops)
+        sums, plan = as_views(sums, plan, plan.ageing, ops, len(plan.visibility))
     return sums.visible(ops, plan.new_rows)
 
 
-def as_views(sums: CategorySums, plan: FoldPlan, ageing: Ageing, ops: Ops) -> tuple[CategorySums, FoldPlan]:
-    """Turn sums by fold of rows that lose weight into sums by view, and give a plan of these views.
+def as_views(
+    sums: CategorySums, plan: FoldPlan, ageing: Ageing, ops: Ops, first: int = 0
+) -> tuple[CategorySums, FoldPlan]:
+    """Turn sums by fold of rows that lose weight into sums by view, from the `first` view on, and give their plan.
 
     The last view is that of new rows.
     """
     blocks, steps = ageing.by_fold.T
-    steps = np.append(steps, ageing.steps[-1])
-    visibility, lag = np.concatenate([plan.visibility, plan.new_rows]), blocks_of(steps)[:, None] - blocks
+    steps = np.append(steps, ageing.steps[-1])[first:]
+    visibility = np.concatenate([plan.visibility, plan.new_rows])[first:]
+    lag = blocks_of(steps)[:, None] - blocks
     seen, layout = ops.visible(sums.accumulators, visibility * (lag == 0)), sums.spec.layout
     if (before := visibility * (lag == 1)).any():
         earlier, layout = ops.visible(sums.accumulators, before), room_for_two_blocks(layout)
