@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     summary = run_encoding(rows, options.output, encoder, choices, chosen)
     for line in repr(summary).splitlines():
         say(line)
-    if plan.chosen and (found := nearly_unique(encoder, summary)):
+    if plan.chosen and (found := nearly_unique(summary)):
         say(
             f"warning: nearly every row has a category of its own in {found}. New rows have other values, so these "
             "encodings tell nothing: name the columns to encode with --columns, without such columns"
@@ -55,13 +55,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def nearly_unique(encoder: Any, summary: Summary) -> str:
+def nearly_unique(summary: Summary) -> str:
     """List the columns that have nearly as many categories as rows with a value."""
     found = []
-    for key in encoder._model.keys if hasattr(encoder, "_model") else ():
-        name, rows = key.entry.name, summary.rows - summary.missing.get(key.entry.name, 0)
-        if rows >= FEWEST_ROWS and key.n_categories >= UNIQUE_SHARE * rows:
-            found.append(f"{name!r} ({key.n_categories:,} categories, {rows:,} rows)")
+    for name, n_categories in summary.categories.items():
+        rows = summary.rows - summary.missing.get(name, 0)
+        if rows >= FEWEST_ROWS and n_categories >= UNIQUE_SHARE * rows:
+            found.append(f"{name!r} ({n_categories:,} categories, {rows:,} rows)")
     return ", ".join(found)
 
 

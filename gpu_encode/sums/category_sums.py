@@ -229,12 +229,15 @@ class CategorySums:
             sums = self.accumulators[..., mine], other.accumulators[..., theirs]
             yield a.whole and b.whole and sum(map(magnitude, sums)) < 1 << 62
 
-    def tiles_at(self, codes: NDArray[np.int32], layout: Layout) -> Iterator[tuple[Integers, Array]]:
+    def tiles_at(self, codes: NDArray[np.int32], layout: Layout) -> Iterator[tuple[Integers, Array | slice]]:
         """Give the accumulators in a wider layout, a tile at a time, and for each row its new row number."""
         for start in range(0, len(self.accumulators), CANONICAL_ROWS):
             stop = start + CANONICAL_ROWS
             rows = np.append(codes, (-2, -1))[start:stop] if stop > len(codes) else codes[start:stop]
-            yield self.part(start, stop).in_layout(layout), rows
+            first = int(rows[0])
+            # A slice takes a third of the time.
+            in_a_row = first >= 0 and np.array_equal(rows, np.arange(first, first + len(rows)))
+            yield self.part(start, stop).in_layout(layout), slice(first, first + len(rows)) if in_a_row else rows
 
     def in_layout(self, layout: Layout) -> Integers:
         """Give the accumulators in a wider layout; if it is their own layout, no copy is made."""

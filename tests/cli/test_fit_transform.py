@@ -102,7 +102,12 @@ def test_chosen_columns_of_one_row_a_category_are_told(
     for name, values in columns.items():
         orders = orders.append_column(name, pa.array(values))
     pyarrow.parquet.write_table(orders, "orders.parquet")
-    for options, told in (("", True), ("--columns city,order", False), ("--encoder hashing", False)):
+    for options, told in (
+        ("", True),
+        ("--tables disk", True),
+        ("--columns city,order", False),
+        ("--encoder hashing", False),
+    ):
         target = "" if "hashing" in options else "--target sold"
         run(f"fit-transform orders.parquet codes.parquet {target} {options}")
         lines = [line for line in capsys.readouterr().err.splitlines() if "a category of its own" in line]
@@ -247,7 +252,7 @@ def test_missing_text_is_missing(run: Run, orders: pa.Table) -> None:
         (f"{FIT} sold --columns city --smooth '{{\"sity\": 2}}'", "'sity' is not a column of X. Did you mean 'city'?"),
         (
             f"{FIT} sold --columns city --cv group",
-            "GroupKFold needs groups: name their column, GroupKFold(groups='...')",
+            "--cv group needs the name of a column: --cv 'GroupKFold(groups=\"COL\")'",
         ),
         (f"{FIT} sold extra", "unknown extra argument 'extra'"),
         ("fit-transform orders.parquet orders.parquet --target sold", "is, or holds, a file of the source"),

@@ -106,6 +106,7 @@ class CategoryFiles:
         self._encodings = SpillTables(folder / "encodings")
         self._rows = SpillTables(folder / "rows")
         self._by_chunk = SpillTables(folder / "by-chunk")
+        self.n_categories = [0] * len(joined.keys)
 
     @property
     def n_bytes(self) -> int:
@@ -160,6 +161,7 @@ class CategoryFiles:
                 lines = distinct(self._lines.read(self._file(entry, bucket)), most)
                 if lines is not None:
                     index, codes = index_of_lines(key, lines)
+                    self.n_categories[entry] += index.n_categories
                     sums = self._sum(shared, entry, bucket, index, most)
                     encodings = encode_categories(shared, entry, lines, codes, sums, at_once)
                     del lines, sums
@@ -450,6 +452,8 @@ class TrainingFiles:
             placing(self._run, self.joined),
         ):
             self._files.learn(self._shared, saved, self._room.limit)
+        names = (key.entry.name for key in self._shared.model.keys)
+        self._run.categories = dict(zip(names, self._files.n_categories, strict=True))
         self._run.bytes_spilled = self._files.n_bytes
 
     def encode(self, chunk: Chunk, aside: Sequence[str]) -> Any:

@@ -48,6 +48,7 @@ from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.scale.parts.plans import carried
 from gpu_encode.scale.parts.profiles import profile_rows
+from gpu_encode.scale.parts.sums import AddedRows, categories_repeat
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.seam import devices
 from gpu_encode.words import notices
@@ -231,15 +232,18 @@ def run_encoding(rows: Source, destination: Any, encoder: Any, choices: Choices,
     output.check_types(pa.schema([*map(rows.schema.field, passed)]))
     if rows.contents[0].rules is not None:
         written = [*passed, *(roles.beside if choices.keep_target else ())]
-        compared = compared_columns(rows, roles, selected, parameters)
+        compared = compared_columns(roles, selected, parameters)
         rows = rows.copying(written, roles.measured(selected), compared, output.suffix)
     with Run.start(rows, output, options, repeatable) as run:
         refuse_stray_text(run.source, asked_kinds(parameters, roles.targets))
         if choices.drop_missing_target:
             run.source = run.source.without_incomplete(roles.targets)
         encoding = Encoding(run, encoder, roles, selected, choices.keep_target)
-        run.begin(choices._asdict() | describe_parameters(encoder), encoding.plan_work)
+        run.begin(choices._asdict() | describe_parameters(encoder), encoding.needed, encoding.plan_work)
         encoding.encode()
+        if not encoding.on_disk and encoder._model is not None:
+            for key in encoder._model.keys:
+                run.categories[key.entry.name] = key.n_categories
         if encoding.model is not None and not encoding.on_disk:
             encoder.save(encoding.model)
         run.staging.publish(options.model)
@@ -255,17 +259,19 @@ def asked_kinds(parameters: Parameters, targets: Sequence[str]) -> dict[str, Any
     return dict(zip(targets, kinds, strict=True))
 
 
-def compared_columns(rows: Source, roles: Roles, selected: Selection, parameters: Parameters) -> set[str]:
-    """List the columns of text files in which two values are the same or not: categories, classes, groups and folds."""
-    names = {roles.features[column] for entry in selected.entries for column in entry.members}
+def compared_columns(roles: Roles, selected: Selection, parameters: Parameters) -> dict[str, bool]:
+    """List the columns of text files in which two values are the same or not: categories, classes, groups and folds.
+
+    For each column, also say whether this holds only if it has no fractions, as for numbers that may be classes.
+    """
+    names = {roles.features[column]: False for entry in selected.entries for column in entry.members}
     for name, kind in asked_kinds(parameters, roles.targets).items():
-        is_quantity = kind == "continuous" or (kind == "auto" and pa.types.is_floating(rows.schema.field(name).type))
-        # Nobody writes 0 and 1 in several ways to tell classes apart.
-        if not is_quantity and max(known.greatest.get(name, 0.0) for known in rows.contents) > 1:
-            names.add(name)
+        if kind != "continuous":
+            names[name] = kind == "auto"
     for scheme in parameters.every_scheme:
         if all(role != "time" for _, role in scheme.reads()):
-            names.update(name for name in (*scheme.used_columns(), roles.groups) if isinstance(name, str))
+            used = (*scheme.used_columns(), roles.groups)
+            names |= {name: False for name in used if isinstance(name, str)}
     return names
 
 
@@ -290,7 +296,7 @@ class Encoding:
         self.model = None if run.options.model is None else run.staging.model_path(run.options.model)
         self._selected, self._columns = selected, run.source.schema.names
         self._n_keys = len(self._selected.entries)
-        self._needed = {*map(roles.features.__getitem__, self._selected.needed)}
+        self.needed = {*map(roles.features.__getitem__, self._selected.needed)}
         self._chosen = roles.chosen(encoder, self._selected)
         self._no_rows = run.source.schema.empty_table()
 
@@ -337,7 +343,7 @@ class Encoding:
         def encode_rows(chunk: Chunk) -> Any:
             return table.slice(chunk.first_row, chunk.table.num_rows)
 
-        run.write(self._needed, table.slice(0, 0), encode_rows, size)
+        run.write(table.slice(0, 0), encode_rows, size)
 
     def _encode_chunks(self) -> None:
         """Profile, measure and encode all rows chunk by chunk."""
@@ -384,7 +390,7 @@ class Encoding:
             return self._add_aside(encode(tables, part, placing and placing(part)), chunk.table)
 
         from_start = encoding_plan.order == "rows"
-        run.write(self._needed, empty, encode_rows, size, from_start=from_start)
+        run.write(empty, encode_rows, size, from_start=from_start)
 
     def _encode_on_disk(self, encoding_plan: EncodingPlan, refused: messages.CategoriesError | None) -> None:
         """Encode all rows chunk by chunk with tables on disk; `refused` is the error if memory was too small."""
@@ -414,7 +420,7 @@ class Encoding:
         def encode_rows(chunk: Chunk) -> Any:
             return files.encode(chunk, self._beside)
 
-        run.write(self._needed, encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
+        run.write(encode_rows(Chunk(self._no_rows, 0, 0)), encode_rows, size)
         self.on_disk = True
 
     def _add_aside(self, encoded: Any, table: Any) -> Any:
@@ -478,6 +484,15 @@ class Encoding:
     ) -> tuple[PartialSums, Part | None]:
         """Add the sums of a part, piece by piece if memory is short; also give the rows that do not fit."""
         while part.X.num_rows:
+            if total.n_rows and categories_repeat(encoding_plan, total, part):
+                piece = part if encoding_plan.needs_labels else slice_of(part, 0, room.rows_to_look_up(total))
+                if not self._add_to_known(total, piece, encoding_plan, room):
+                    return total, part
+                total = replace(total, n_rows=total.n_rows + piece.X.num_rows)
+                part = slice_of(part, piece.X.num_rows, part.X.num_rows)
+                del piece
+                memory.release()
+                continue
             rows = room.rows_of_piece(total)
             if encoding_plan.needs_labels:
                 # Folds that are dealt out within classes need whole parts.
@@ -498,6 +513,22 @@ class Encoding:
                 del piece
                 memory.release()
         return total, None
+
+    def _add_to_known(self, total: PartialSums, part: Part, encoding_plan: EncodingPlan, room: Room) -> bool:
+        """Add a part to sums in place, new categories some at a time; False if their sums do not fit."""
+        with part.named():
+            added = AddedRows(encoding_plan, part, total)
+            for entry in range(self._n_keys):
+                new = added.add_known(entry)
+                while len(new):
+                    rows = room.rows_of_piece(total)
+                    if rows < min(FEWEST_ROWS, len(new)):
+                        return False
+                    added.add_new(entry, new[:rows])
+                    new = new[rows:]
+                    if room.needed(room.keys(total)) > room.limit:
+                        return False
+        return True
 
     def _save(self, sums: PartialSums) -> float:
         """Save sums, and give the seconds that it took."""

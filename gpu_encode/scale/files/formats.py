@@ -7,8 +7,8 @@ file would give; these types are found block by block.
 import contextlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, compress
 from math import expm1
 from typing import TYPE_CHECKING, Any
@@ -66,6 +66,8 @@ class Contents:
         Bytes of a row in each column, on average over the row group of Parquet, or block of text, that has most.
     greatest : mapping of str to float
         The number of each column of a text file that is farthest from 0, without its sign.
+    dictionaries : collection of str
+        Columns of text that are read as dictionaries.
     """
 
     file: "SourceFile"
@@ -79,6 +81,7 @@ class Contents:
     largest_group: Mapping[str, int] = field(default_factory=dict)
     most_row_bytes: Mapping[str, float] = field(default_factory=dict)
     greatest: Mapping[str, float] = field(default_factory=dict)
+    dictionaries: Collection[str] = ()
 
     @cached_property
     def borders(self) -> list[int]:
@@ -89,6 +92,13 @@ class Contents:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.borders[-1]
+
+    def with_dictionaries(self, names: Collection[str]) -> "Contents":
+        """Read some columns of text as dictionaries."""
+        fields = [
+            one.with_type(pa.dictionary(pa.int32(), one.type)) if one.name in names else one for one in self.schema
+        ]
+        return replace(self, schema=pa.schema(fields, metadata=self.schema.metadata), dictionaries=names)
 
     def group_of(self, row: int) -> tuple[int, int]:
         """Give the row group that holds a row, and the row's number in it."""
@@ -110,6 +120,8 @@ class Format:
         Compressions that a caller may choose from.
     has_groups : bool
         Whether rows lie in groups.  If so, errors name the group, and each group is written as a whole.
+    encodes_text : bool
+        Whether text that repeats is stored as a dictionary, and can be read as one.
     """
 
     name: str
@@ -117,6 +129,7 @@ class Format:
     suffixes: tuple[str, ...]
     compressions: tuple[str, ...] = ()
     has_groups = True
+    encodes_text = False
 
     def explain(self, _file: "SourceFile", error: Exception) -> str:
         """Say what is wrong with a file that Arrow cannot read, and what to do."""
@@ -161,6 +174,7 @@ class Parquet(Format):
     name = extension = "parquet"
     suffixes = (".parquet", ".pq")
     compressions = ("none", "snappy", "gzip", "zstd", "lz4", "brotli")
+    encodes_text = True
 
     def read_foot(self, file: "SourceFile") -> Contents:
         """Read the foot of a file."""
@@ -192,7 +206,11 @@ class Parquet(Format):
         buffer = min(PARQUET_BUFFER, max(1, PARQUET_BUFFERS // len(columns)))
         with contents.file.open() as stream:
             reader = pyarrow.parquet.ParquetFile(
-                stream, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
+                stream,
+                read_dictionary=[*contents.dictionaries],
+                buffer_size=buffer,
+                pre_buffer=False,
+                page_checksum_verification=True,
             )
             of_columns = pa.schema(map(contents.schema.field, columns))
             is_known = all(map(has_fixed_width, of_columns.types)) or has_dictionaries(of_columns, columns)

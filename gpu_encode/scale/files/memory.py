@@ -370,6 +370,12 @@ class Room:
         free = most - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
         return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
 
+    def rows_to_look_up(self, sums: PartialSums) -> int:
+        """Say how many rows may be added at once to the sums of categories that are known."""
+        most, largest = (1 - UNFORESEEN) * self.limit, max(key.largest for key in self.keys(sums))
+        free = most - max(resident_bytes(), LOADED) - largest - self._read_ahead
+        return max(FEWEST_ROWS, int(0.8 * free / (4 * self._row_bytes + WORK_OF_ROW * self._n_keys)))
+
     def shorten(self, size: Size) -> Size:
         """Give shorter chunks if the sums of their rows would not fit beside them."""
         free, of_piece = self.limit - self.held, self._row + SUMS_OF_ROW * self._sums_of_row

@@ -113,7 +113,7 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     selection = model.selection
     read = {model.feature_names[position] for position in (*selection.needed, *selection.dates)}
     passed = {model.feature_names[position] for position in selection.passed}
-    rows = rows.copying([*passed, *others], read, (), output.suffix)
+    rows = rows.copying([*passed, *others], read, {}, output.suffix)
     needed = {model.feature_names[position] for position in model.selection.needed}
 
     def encode_table(table: Any) -> Any:
@@ -125,9 +125,9 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     with Run.start(rows, output, options, describable) as run, unseen_counted() as unseen:
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
         choices = describe_fitted(encoder) if describable else {}
-        run.begin(choices, lambda: {"part_rows": size.rows})
+        run.begin(choices, needed, lambda: {"part_rows": size.rows})
         size = run.overlapping(size, empty.num_columns)
-        run.write(needed, empty, lambda chunk: encode_table(chunk.table), size)
+        run.write(empty, lambda chunk: encode_table(chunk.table), size)
         run.staging.publish()
     return summary_of(run, unseen)
 
@@ -185,17 +185,18 @@ def run_joining(rows: Source, destination: Any, saved: SavedEncodings, options: 
     kind, no_rows = pa.from_numpy_dtype(joined.dtype), rows.schema.empty_table()
     encoded = pa.schema([(name, kind) for name in joined.outputs]).empty_table()
     empty = with_columns(encoded, no_rows.select(others))
-    rows = rows.copying(others, {name for key in joined.keys for name in key.columns}, (), output.suffix)
+    needed = {name for key in joined.keys for name in key.columns}
+    rows = rows.copying(others, needed, {}, output.suffix)
     output.check_types(empty.schema)
     with Run.start(rows, output, options, True) as run, unseen_counted() as unseen:
         size = run.size(run.source.schema.names, len(joined.keys), empty.num_columns)
-        run.begin(saved.describe(), lambda: {"part_rows": size.rows})
+        run.begin(saved.describe(), needed, lambda: {"part_rows": size.rows})
         files = look_up_rows(run, saved, size)
 
         def encode_rows(chunk: Chunk) -> Any:
             return with_columns(files.encodings_of(chunk.first_row, chunk.table.num_rows), chunk.table.select(others))
 
-        run.write({name for key in joined.keys for name in key.columns}, empty, encode_rows, size)
+        run.write(empty, encode_rows, size)
         run.staging.publish()
     return summary_of(run, unseen)
 
@@ -234,7 +235,7 @@ def require_columns(encoder: Any, names: Sequence[str], *, passed: bool = True) 
 
 
 def open_new(source: Any, rules: TextRules) -> Source:
-    """Open new rows, and refuse words where the encoder knows numbers."""
+    """Open new rows, and refuse words where the encoder knows numbers, dates or times."""
     rows = open_source(source, rules)
     if rows.stream is None:
         refuse_words(rows, rules.numbers)
@@ -260,6 +261,10 @@ def fitted_rules(encoder: Any, rules: TextRules) -> TextRules:
             elif vocabulary.kind == "number":
                 kind = WITH_FRACTIONS if values.dtype == "decimal" else pa.from_numpy_dtype(np.dtype(values.dtype))
                 columns.append((model.feature_names[position], kind, [values.array]))
+            elif vocabulary.kind in ("datetime", "time"):
+                unit = "ns" if values.unit == "ns" else "us"
+                kind = pa.timestamp(unit, values.timezone) if vocabulary.kind == "datetime" else pa.time64("ns")
+                columns.append((model.feature_names[position], kind, []))
     return known_rules(rules, columns)
 
 
@@ -277,6 +282,8 @@ def known_rules(rules: TextRules, columns: Iterable[tuple[str, Any, Iterable[Any
             # Floats hold all whole numbers of 32 bits, and no other number is one of these categories.
             is_small = pa.types.is_integer(kind) and all(map(are_small, values))
             numbers[name] = pa.int32() if is_small else kind
+        elif pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+            numbers[name] = kind
     return replace(rules, known=known, numbers=numbers)
 
 

@@ -138,6 +138,8 @@ class Summary:
     bytes_spilled : int
         Bytes of sums, rows and encodings that were written to temporary files because the categories did not fit into
         memory; 0 if they did.
+    categories : mapping of str to int
+        The number of categories of each key that was learned; empty from `transform_dataset`.
 
     Examples
     --------
@@ -161,6 +163,7 @@ class Summary:
     unseen: Mapping[str, int] | None = None
     elapsed: float = 0.0
     bytes_spilled: int = 0
+    categories: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         shares = "".join(
@@ -169,6 +172,8 @@ class Summary:
             for word, counts in (("missing", self.missing), ("unseen", self.unseen))
             if counts is not None
         )
+        # A run that resumes another one encodes some of the rows.
+        own = "" if self.encoded == self.rows else f"{self.encoded:,} of "
         times = ", ".join(f"{name} {self.seconds[name]:.1f}" for name in STAGES if name in self.seconds)
         return (
             f"in {self.chunks:,} {'chunk' if self.chunks == 1 else 'chunks'} to {self.files:,} "
@@ -176,7 +181,7 @@ class Summary:
             f"written {amount(self.bytes_written)}, at most {amount(self.peak_bytes)} of memory"
             f"{f', {amount(self.bytes_spilled)} of categories on disk' if self.bytes_spilled else ''}\n"
             f"seconds: {times}\n"
-            f"{self.rows:,} rows of {self.columns} columns in {self.elapsed:.1f} s{shares}"
+            f"{own}{self.rows:,} rows of {self.columns} columns in {self.elapsed:.1f} s{shares}"
         )
 
 
@@ -349,7 +354,9 @@ class Run:
         self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = self.encoded = 0
         self.bytes_spilled = 0
         self.missing: Counter[str] = Counter()
+        self.categories: dict[str, int] = {}
         self.work: dict[str, Any] = {}
+        self._needed: Collection[str] = ()
         self._begun, self._kept_bytes = False, 0
         self._all_rows: memory.PassBytes | None = None
 
@@ -368,13 +375,17 @@ class Run:
         ):
             yield cls(hold_stream(source, staging.folder, progress), destination, staging, progress, options)
 
-    def begin(self, choices: Mapping[str, Any], plan_work: Callable[[], Mapping[str, Any]]) -> None:
+    def begin(
+        self, choices: Mapping[str, Any], needed: Collection[str], plan_work: Callable[[], Mapping[str, Any]]
+    ) -> None:
         """Start from the beginning, or continue an interrupted run.
 
         Parameters
         ----------
         choices : mapping of str to object
             Choices, other than source and destination, that decide the output.
+        needed : collection of str
+            Columns that are encoded; they are written even if a folder name gives a column of this name.
         plan_work : callable
             Called if the run starts from the beginning. Gives the sizes of pieces of work; "part_rows" is the number
             of rows of an output file, unless the files of the source decide it.
@@ -382,6 +393,8 @@ class Run:
         self.seconds["opening"] = time.perf_counter() - self.options.begun
         description = describe_run(self.source, self.destination, choices)
         self.work = self.staging.begin(description, self.options.resume, plan_work)
+        self._needed = needed
+        self.source = self.source.with_dictionaries(needed, self._row_bytes)
 
     @cached_property
     def _row_bytes(self) -> dict[str, float]:
@@ -489,21 +502,11 @@ class Run:
             memory.release()
             self.progress.advance(n_rows)
 
-    def write(
-        self,
-        needed: Collection[str],
-        empty: Any,
-        encode: Callable[[Chunk], Any],
-        size: Size,
-        *,
-        from_start: bool = False,
-    ) -> None:
+    def write(self, empty: Any, encode: Callable[[Chunk], Any], size: Size, *, from_start: bool = False) -> None:
         """Encode all rows that are not in finished outputs, and write them.
 
         Parameters
         ----------
-        needed : collection of str
-            Columns that are encoded; they are written even if a folder name gives a column of this name.
         empty : pyarrow.Table
             A table with the columns of the output and no rows.
         encode : callable
@@ -515,7 +518,8 @@ class Run:
         outputs = self.staging.left(self.destination.outputs(self.source, self.work["part_rows"]))
         if self.source.copied:
             empty = self.source.with_cells(empty, self.source.schema.empty_table())
-        left_out = [name for name in self.source.partition_names if self.destination.is_folder and name not in needed]
+        folders = self.source.partition_names if self.destination.is_folder else []
+        left_out = [name for name in folders if name not in self._needed]
         first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
         self.columns = len(schema)
@@ -540,17 +544,11 @@ class Run:
 
         if outputs:
             with self.reading("encoding", self.source.schema.names, size, start) as chunks:
-                self._write_chunks(files, chunks, encode_rows, needed)
+                self._write_chunks(files, chunks, encode_rows)
         files.end()
         self.files, self.bytes_written = files.files, files.n_bytes
 
-    def _write_chunks(
-        self,
-        files: OutputFiles,
-        chunks: Iterator[Chunk],
-        encode_rows: Callable[[Chunk], Any],
-        needed: Collection[str],
-    ) -> None:
+    def _write_chunks(self, files: OutputFiles, chunks: Iterator[Chunk], encode_rows: Callable[[Chunk], Any]) -> None:
         """Encode chunk by chunk, while a thread writes the previous chunk."""
         with contextlib.ExitStack() as stack:
             stack.callback(files.abandon)
@@ -560,7 +558,7 @@ class Run:
                     table = encode_rows(chunk)
                 self.chunks += 1
                 self.encoded += chunk.table.num_rows
-                self.missing += count_missing(chunk.table, needed)
+                self.missing += count_missing(chunk.table, self._needed)
                 thread.start(files.write, table, lambda: thread.stopped)
                 del chunk, table
             thread.wait()
@@ -583,6 +581,7 @@ class Run:
             None if unseen is None else dict(unseen),
             time.perf_counter() - self.options.begun,
             self.bytes_spilled,
+            self.categories,
         )
 
 

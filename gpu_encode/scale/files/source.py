@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, repeat
+from itertools import accumulate, chain, repeat
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
@@ -35,11 +35,14 @@ from gpu_encode.words.errors.values import RowError
 
 # The name of a copy of cells begins so.
 COPY = "\0cells of "
+# Text of fewer rows is read as text.
+FEWEST_NUMBERED = 1 << 14
 # Rows of the sample of a file from which the memory of a row is estimated.
 SAMPLE_ROWS = 1 << 12
-# Text that is a number; text that is a number or a boolean.
+# Text that is a number; text that is a boolean, or a number.
 NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-BOOLEAN = rf"{NUMBER}|(?i)^(true|false)$"
+BOOLEAN = r"(?i)^(true|false)$"
+BOOLEAN_OR_NUMBER = rf"{NUMBER}|{BOOLEAN}"
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ class Source:
         Columns of text files whose cells are written as they stand, and the names of the columns of these cells.
     unread : collection of str
         Columns whose values are not read, since only their cells are.
+    dictionaries : mapping of str to float
+        Columns of text that repeats, and the rows from which on a batch takes less memory if they are dictionaries.
     """
 
     files: list[SourceFile]
@@ -123,6 +128,7 @@ class Source:
     stream: Stream | None = None
     copied: Mapping[str, str] = field(default_factory=dict)
     unread: Collection[str] = ()
+    dictionaries: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def partition_names(self) -> list[str]:
@@ -186,7 +192,9 @@ class Source:
         ]
         return replace(source, kept=kept)
 
-    def copying(self, passed: Sequence[str], read: Collection[str], compared: Collection[str], suffix: str) -> "Source":
+    def copying(
+        self, passed: Sequence[str], read: Collection[str], compared: Mapping[str, bool], suffix: str
+    ) -> "Source":
         """Copy cells of text files that pass through, and warn of different cells that are one value.
 
         If the output has types, the cells of a column are copied as text, unless its type keeps every one of them.
@@ -197,8 +205,8 @@ class Source:
             Columns that are written as they are.
         read : collection of str
             Columns whose values are needed.
-        compared : collection of str
-            Columns in which it matters whether two values are the same.
+        compared : mapping of str to bool
+            Columns in which it matters whether two values are the same; True: only if all of them are whole numbers.
         suffix : str
             Suffix of the output.
         """
@@ -212,7 +220,8 @@ class Source:
         as_they_stand = is_text_again and rules.parsing(own).equals(TextRules().parsing(suffix))
         metadata = None if not is_text_again else AS_IT_STANDS if as_they_stand else WHERE_NEEDED
         looked_at = {*compared, *(() if is_text_again else passed)}
-        found = self._spellings([name for name in typed if name in looked_at], compared)
+        kept = [] if is_text_again else passed
+        found = self._spellings([name for name in typed if name in looked_at], compared, kept)
         if not is_text_again:
             passed = [name for name in passed if name not in found or not found[name].is_kept]
         if pairs := {name: spelling.pair for name, spelling in found.items() if spelling.pair is not None}:
@@ -243,14 +252,22 @@ class Source:
         schema = pa.schema([*own, *fields], metadata=self.schema.metadata)
         return replace(self, contents=contents, schema=schema, copied=copied, unread=unread)
 
-    def _spellings(self, names: Sequence[str], compared: Collection[str]) -> dict[str, Spelling]:
-        """Read how the cells of some columns are spelled."""
-        found = {name: Spelling() for name in names}
+    def _spellings(
+        self, names: Sequence[str], compared: Mapping[str, bool], kept: Collection[str]
+    ) -> dict[str, Spelling]:
+        """Read how the cells of some columns are spelled, until it is known which are equal and which are kept."""
+        found = {name: Spelling(of_whole=compared.get(name, False)) for name in names}
         source = self._with_copies(names, False, None, ())
         for table in source._tables([*names, *source.copied.values()], 1 << 16, 0) if names else ():
             for name, spelling in found.items():
                 values, cells = (table[column].combine_chunks() for column in (name, source.copied[name]))
                 spelling.add(values, cells, pairs=name in compared)
+            if all(
+                (spelling.has_fractions or (spelling.pair and not spelling.of_whole) or name not in compared)
+                and (name not in kept or not spelling.is_kept)
+                for name, spelling in found.items()
+            ):
+                break
         return found
 
     def with_cells(self, output: Any, table: Any) -> Any:
@@ -261,15 +278,30 @@ class Source:
                 output = output.set_column(number, cells.with_name(name), table[cells.name])
         return output
 
+    def with_dictionaries(self, names: Collection[str], row_bytes: Mapping[str, float]) -> "Source":
+        """Let chunks hold some columns as dictionaries, as files do, if their text repeats; `row_bytes` are of text."""
+        if self.n_rows < FEWEST_NUMBERED or self.missing_text or not self.files[0].format.encodes_text:
+            return self
+        fewest = {}
+        for name in [name for name in self.schema.names if name in names]:
+            kinds = {known.schema.field(name).type for known in self.contents if name in known.schema.names}
+            # A group without dictionaries takes the bytes of its text.
+            repeats = 2 * max(known.most_row_bytes.get(name, 0.0) for known in self.contents) < row_bytes[name]
+            if kinds == {self.schema.field(name).type} and is_text(*kinds) and repeats:
+                # Every batch has a copy of the dictionary.
+                largest = max(known.largest_group.get(name, 0) for known in self.contents)
+                fewest[name] = largest / row_bytes[name]
+        return replace(self, dictionaries=fewest)
+
     def load(self, most: int = 1 << 62) -> "Source":
         """Hold all rows in memory, so that no later pass reads files; hold none if they have more than `most` bytes."""
-        tables, n_bytes = [self.schema.empty_table()], 0
+        tables, n_bytes = list[Any](), 0
         for table in self._tables(self.schema.names, 1 << 18, 0):
             n_bytes += table.nbytes
             if n_bytes > most:
                 return self
             tables.append(table)
-        return replace(self, loaded=pa.concat_tables(tables))
+        return replace(self, loaded=pa.concat_tables(tables or [self.schema.empty_table()]))
 
     def count_bytes(self) -> int:
         """Read all rows, and count their bytes."""
@@ -370,9 +402,19 @@ class Source:
         inside = self.contents[number].schema.names
         # If only columns of folder names are needed, any column of the file shows how many rows there are.
         here = [name for name in inside if name in columns and name not in self.unread] or inside[:1]
-        for batch in read_batches(self.contents[number], here, skip, batch_rows):
+        contents = self.contents[number]
+        if self.dictionaries and (names := self._dictionaries_of(columns, batch_rows)):
+            contents = contents.with_dictionaries(names)
+        for batch in read_batches(contents, here, skip, batch_rows):
             yield self._to_schema(number, batch, {*columns} - {*self.unread}, skip)
             skip += batch.num_rows
+
+    def _dictionaries_of(self, columns: Sequence[str], batch_rows: int) -> list[str]:
+        """List the columns that are read as dictionaries if batches have this number of rows."""
+        names = [name for name in columns if self.dictionaries.get(name, batch_rows + 1) <= batch_rows]
+        others = {*columns} - {*names} - {*self.partition_names}
+        # Batches with other text have few rows, since its length is unknown.
+        return names if all(has_fixed_width(self.schema.field(name).type) for name in others) else []
 
     def _to_schema(self, number: int, batch: Any, wanted: set[str], first_row: int) -> Any:
         """Give rows of a file, from row `first_row` on, as a table of the source's schema."""
@@ -397,6 +439,8 @@ class Source:
                 _, labels = ranges_of(self.contents[number].schema)[one.name]
                 labels = labels[first_row : first_row + batch.num_rows]
                 column = pa.array(np.arange(labels.start, labels.stop, labels.step))
+            if one.name in self.dictionaries:
+                one = one.with_type(column.type)  # noqa: PLW2901
             if not column.type.equals(one.type):
                 try:
                     column = column.cast(one.type)
@@ -537,36 +581,69 @@ def refuse_stray_text(source: Source, targets: Mapping[str, str]) -> None:
                 raise stray_text(f"The target {name!r}", first[0], count, first[1])
 
 
-def refuse_words(source: Source, numbers: Mapping[str, Any]) -> None:
-    """Refuse a column with words if it holds numbers, of the given types, to the encoder.
+def refuse_words(source: Source, kinds: Mapping[str, Any]) -> None:
+    """Refuse a column of text if it holds numbers, booleans, dates or times, of the given types, to the encoder.
 
     Raises
     ------
     RowError
-        It names the first word and its row.
+        It names the first cell of another type, and its row.
     """
-    for name, known in numbers.items():
-        if name in source.schema.names and is_text(value_type(source.schema.field(name).type)):
-            strays = stray_cells(source, name, BOOLEAN if pa.types.is_boolean(known) else NUMBER)
-            for _, cell, row in strays:
-                with source.naming_rows():
-                    raise RowError(
-                        f"column {name!r} was fitted on number values and now holds text values: {cell!r} in row ",
-                        row,
-                        f". If this is a missing value, pass missing_text=[{cell!r}] (--missing-text {cell}); "
-                        "otherwise correct it, or fit the encoder on text.",
-                    )
+    for name, known in kinds.items():
+        if name not in source.schema.names or not is_text(value_type(source.schema.field(name).type)):
+            continue
+        held, strays = "number", stray_cells(source, name, NUMBER)
+        if pa.types.is_boolean(known):
+            # Where both occur, a word is more surprising than a number.
+            held = "boolean"
+            strays = chain.from_iterable(stray_cells(source, name, sign) for sign in (BOOLEAN_OR_NUMBER, BOOLEAN))
+        elif pa.types.is_temporal(known):
+            held, strays = "time" if pa.types.is_time(known) else "datetime", stray_cells(source, name, known)
+        for _, cell, row in strays:
+            with source.naming_rows():
+                raise RowError(
+                    f"column {name!r} was fitted on {held} values and now holds text values: {cell!r} in row ",
+                    row,
+                    f". If this is a missing value, pass missing_text=[{cell!r}] (--missing-text {cell}); "
+                    "otherwise correct it, or fit the encoder on text.",
+                )
 
 
-def stray_cells(source: Source, name: str, pattern: str) -> Iterator[tuple[int, str, int]]:
-    """For each batch with texts that do not match a pattern: give how many, the first of them, and its row."""
+def stray_cells(source: Source, name: str, expected: Any) -> Iterator[tuple[int, str, int]]:
+    """For each batch with texts that are not as expected: give how many, the first of them, and its row.
+
+    Expected is a pattern, or a type of dates or times.
+    """
     first_row = 0
     for table in source._tables([name], SAMPLE_ROWS, 0):
         column = table.column(name).cast(pa.string()).combine_chunks()
-        strays = column.filter(pc.invert(pc.match_substring_regex(column, pattern)))
+        if isinstance(expected, str):
+            strays = column.filter(pc.invert(pc.match_substring_regex(column, expected)))
+        elif is_of_type(column, expected):
+            strays = column[:0]
+        else:
+            strays = column.filter(pa.array([not is_of_type(cell, expected) for cell in column]))
         if len(strays):
             yield len(strays), strays[0].as_py(), first_row + pc.index(column, strays[0]).as_py()
         first_row += table.num_rows
+
+
+def is_of_type(text: Any, kind: pa.DataType) -> bool:
+    """Whether texts, an array or a scalar of Arrow, can be read in a type.
+
+    Examples
+    --------
+    >>> is_of_type(pa.scalar("2024-02-30"), pa.date32()), is_of_type(pa.array(["2024-02-29", None]), pa.date32())
+    (False, True)
+    """
+    if pa.types.is_time(kind):
+        # Arrow reads times only as those of a day.
+        text, kind = pc.binary_join_element_wise("1970-01-01", text, " "), pa.timestamp("ns")
+    try:
+        text.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

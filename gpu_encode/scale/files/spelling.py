@@ -24,6 +24,10 @@ class Spelling:
         A cell of each value.
     pair : tuple of str, optional
         Two different cells of one value.
+    of_whole : bool
+        Whether fractions show that it does not matter which values are the same.
+    has_fractions : bool
+        Whether there were fractions, if that matters.
 
     Examples
     --------
@@ -41,6 +45,8 @@ class Spelling:
     missing: set[str] = dataclasses.field(default_factory=set)
     seen: dict[Any, str] = dataclasses.field(default_factory=dict)
     pair: tuple[str, str] | None = None
+    of_whole: bool = False
+    has_fractions: bool = False
 
     @property
     def is_kept(self) -> bool:
@@ -59,7 +65,11 @@ class Spelling:
         if self.ways is None:
             self.ways = {*range(len(ways))}
         self.ways = {way for way in self.ways if pc.all(pc.equal(ways[way], cells)).as_py()}
-        if pairs and self.pair is None:
+        if self.of_whole and pa.types.is_floating(values.type):
+            self.has_fractions |= not pc.all(pc.equal(values, pc.floor(values))).as_py()
+        if self.has_fractions:
+            self.pair = None
+        elif pairs and self.pair is None:
             self._look_for_pair(values, ways[0], cells)
 
     def _look_for_pair(self, values: Any, usual: Any, cells: Any) -> None:

@@ -72,7 +72,7 @@ class TextRules:
     known : mapping of str to collection of str
         For each column that is text to a fitted encoder: the words that are categories, and so are not missing there.
     numbers : mapping of str to pyarrow.DataType
-        The type of each column that holds numbers to a fitted encoder.
+        The type of each column that holds numbers, dates or times to a fitted encoder.
     """
 
     missing_text: Sequence[str] = ()

@@ -1,20 +1,25 @@
 """The second pass over rows in parts: exact sums by category, fold and segment, which can be added in any order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from cpu_fallback.row_numbers import Order, Permutation, RowOrder
-from cpu_fallback.types import Array
+import numpy as np
+
+from cpu_fallback.row_numbers import Order, Permutation, RowOrder, fold_array
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds, written
+from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.fitting.compatibility import check_mergeable_columns
-from gpu_encode.fitting.fit import FitContext, make_model, prepare, sum_folds
+from gpu_encode.fitting.fit import FitContext, make_model, prepare, read_shared, sum_folds
 from gpu_encode.fitting.inputs import Decided, TrainingRows
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.ordered import checkpoint_ranks, find_segments
 from gpu_encode.scale.parts.part import Part
 from gpu_encode.scale.parts.plans import EncodingPlan
-from gpu_encode.schemes.plans import ByTime, OrderedPlan
-from gpu_encode.seam.ops import host
+from gpu_encode.schemes.plans import ByTime, FoldPlan, OrderedPlan
+from gpu_encode.seam.ops import device_of, host, resolve
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan
+from gpu_encode.sums.targets import backend_for
+from gpu_encode.tables import frames
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.words.errors.parameters import wrong_type
 
@@ -184,3 +189,87 @@ def prepare_part(
         return None
     decided = Decided(encoding_plan.targets, encoding_plan.floats, encoding_plan.float_weight, keys)
     return prepare(encoding_plan.parameters, inputs, decided=decided)
+
+
+def categories_repeat(encoding_plan: EncodingPlan, total: PartialSums, part: Part) -> bool:
+    """Whether the rows of a part can be added by `AddedRows`, and most of them should have known categories."""
+    model, plans, parameters = total.model, encoding_plan.plans, encoding_plan.parameters
+    if model is None or total.n_rows < 2 * max(total.n_categories) or model.pairs:
+        return False
+    if not encoding_plan.by_folds or any(isinstance(plan, FoldPlan) and plan.ageing for plan in plans):
+        return False
+    if not parameters.statistic.needs.sums or any(rule.missing == "error" for rule in model.rules):
+        return False
+    special = any(key.given or key.entry.rule is not None or key.entry.above for key in model.keys)
+    values = any(sums.distribution is not None for per_target in model.statistics for sums in per_target)
+    labelled = any(target.vocabulary is not None for target in encoding_plan.targets)
+    backend = resolve(part.X.num_rows, part.given().device(parameters.device))
+    return not (special or values or labelled) and device_of(backend) == "cpu"
+
+
+class AddedRows:
+    """Rows that are added to sums in place: at once if their categories are known, and otherwise some at a time.
+
+    So tables of sums are copied only for new categories.
+
+    Parameters
+    ----------
+    encoding_plan : EncodingPlan
+    part : Part
+        An Arrow table.
+    total : PartialSums
+        The sums, whose model is changed.
+    """
+
+    def __init__(self, encoding_plan: EncodingPlan, part: Part, total: PartialSums) -> None:
+        assert total.model is not None
+        decided = Decided(encoding_plan.targets, encoding_plan.floats, encoding_plan.float_weight)
+        self._context = read_shared(encoding_plan.parameters, part.given(), decided=decided)
+        self._part, self._model = part, total.model
+        labels = self._context.targets[0].labels
+        self._plans = encoding_plan.fold_plans(self._context.selection, self._context.rows, labels, part.first_row)
+        self._folds: dict[int, Array | None] = {}
+
+    def add_known(self, entry: int) -> Array:
+        """Add the rows of a key whose categories are known, and give the numbers of the others."""
+        key, backend, plan = self._model.keys[entry], self._context.rows.ops, self._plans[entry]
+        as_category = self._model.rules[entry].missing == "category"
+        codes = self._codes = written(key.lookup(self._context.columns, backend, as_category))
+        if as_category and key.tuples is None and bool((codes == MISSING).any()):
+            self._model.keys[entry] = key = replace(key, has_missing=True)
+        same = np.arange(key.n_categories, dtype=np.int32)
+        self._sum(entry, (key, same, same), (key, codes), slice(None), plan.folds)
+        return np.flatnonzero(codes == UNKNOWN)
+
+    def add_new(self, entry: int, chosen: Array) -> None:
+        """Add some rows of a key whose categories are new."""
+        known, missing = self._model.keys[entry], self._model.rules[entry].missing
+        plan, context, columns = self._plans[entry], self._context, known.entry.columns
+        frame = frames.read(self._part.X.select([context.columns.positions[column] for column in columns]).take(chosen))
+        given = ColumnMap(frame, {column: position for position, column in enumerate(columns)})
+        key, codes = CategoryIndex.fit(known.entry, given, context.rows.ops, missing == "category")
+        if id(plan) not in self._folds:
+            self._folds[id(plan)] = fold_array(plan.folds, 0, context.rows.n_rows)
+        folds = self._folds[id(plan)]
+        self._sum(entry, known.union(key), (key, codes), chosen, None if folds is None else folds[chosen])
+
+    def _sum(
+        self,
+        entry: int,
+        joined: tuple[CategoryIndex, Array, Array],
+        found: tuple[CategoryIndex, Array],
+        chosen: Array | slice,
+        folds: Folds,
+    ) -> None:
+        """Sum chosen rows of a key by the categories that they have, and add the sums to those of the model."""
+        (key, mine, theirs), (own, codes), per_target = joined, found, self._model.statistics[entry]
+        context = self._context
+        for number, (column, spec) in enumerate(zip(context.summed, context.specs, strict=True)):
+            rows = column.rows(self._codes).pick(chosen).with_codes(written(codes))
+            shape = own.n_categories, self._plans[entry].n_folds, column.target.n_classes
+            backend = backend_for(context.rows.ops, rows.target)
+            sums = CategorySums.measure(backend, rows, shape, spec, folds)
+            # Rows of new categories are added later.
+            sums.accumulators[UNKNOWN] = 0
+            per_target[number] = per_target[number].plus(sums, mine, theirs, key.n_categories, in_place=True)
+        self._model.keys[entry] = key

@@ -86,7 +86,19 @@ class ShrinkageDisplay(Display):
             xlabel=f"rows of a category of {shorten(self.name, 40)} (log scale)",
             ylabel="target, in its units",
         )
+        if len(self.weights):
+            number_axis(ax.xaxis, float(self.weights.min()), float(self.weights.max()))
         ax.legend(fontsize="small")
+
+
+def number_axis(axis: Any, low: float, high: float) -> None:
+    """Write a few numbers on a logarithmic axis; matplotlib writes so many powers that they overlap."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    few = high < 10 * low
+    axis.set_major_locator(MaxNLocator(4) if few else LogLocator(subs=(1.0, 3.0) if high < 1e4 * low else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.15g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def check_means(estimator: object) -> None:

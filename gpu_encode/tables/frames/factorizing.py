@@ -153,9 +153,14 @@ def _lookup_few_texts(column: Column, vocabulary: Vocabulary) -> Array | None:
 
 
 def _lookup_strings(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | None:
-    """Look up text or bytes without a dictionary, if both sides are of one kind and there are enough rows."""
-    if column.codes is not None or vocabulary.kind not in ("text", "bytes"):
+    """Look up text or bytes, or those of a dictionary, if both sides are of one kind and there are enough rows."""
+    if vocabulary.kind not in ("text", "bytes"):
         return None
+    if column.codes is not None:
+        if isinstance(column.data, np.ndarray) or column.nulls is not None or len(column.data) > len(column.codes):
+            return None
+        indices = _lookup_strings(Column(column.data), vocabulary, ops)
+        return None if indices is None else Dictionary(column.codes, typed.nothing()).through(indices, ops)
     array = _to_arrow_strings(column, ops)
     if array is None or vocabulary.values.array.type != strings.large(array.type):
         return None

@@ -8,6 +8,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from cpu_fallback.types import Array
 from gpu_encode.seam import devices, ops
@@ -15,7 +16,7 @@ from gpu_encode.seam.ops import Ops
 from gpu_encode.tables.categories import values as typed
 from gpu_encode.tables.categories.objects import is_null
 from gpu_encode.tables.frames import columns, device_vectors
-from gpu_encode.tables.frames.columns import Column
+from gpu_encode.tables.frames.columns import Column, index_of
 from gpu_encode.tables.frames.device_columns import to_host
 from gpu_encode.tables.frames.device_vectors import Incomplete, NumberedLabels
 from gpu_encode.tables.frames.frame import Frame, is_collection, is_frame, read, refuse_dask, refuse_sparse, to_array
@@ -123,7 +124,7 @@ def _read_columns(data: Any, role: str, keep_missing: bool = False) -> list[tupl
     if devices.on_gpu(data):
         return device_vectors.read_array(data, role)
     if nw.dependencies.is_narwhals_dataframe(data) or is_frame(data):
-        frame = read(data)
+        frame = read(without_index(data))
         names: Sequence[str | None] = frame.names or [None] * frame.n_columns
         parts = [(name, frame.column(position)) for position, name in enumerate(names)]
     elif (column := columns.from_native(data)) is not None and getattr(data, "ndim", 1) == 1:
@@ -136,6 +137,13 @@ def _read_columns(data: Any, role: str, keep_missing: bool = False) -> list[tupl
         matrix = array[:, None] if array.ndim == 1 else array
         parts = [(None, columns.from_numpy(matrix[:, position])) for position in range(matrix.shape[1])]
     return [(name, _to_vector(column, role, keep_missing)) for name, column in parts]
+
+
+def without_index(data: Any) -> Any:
+    """Leave the index of pandas out of an Arrow table, unless the table has no other columns."""
+    if not isinstance(data, (pa.Table, pa.RecordBatch)) or not (index := index_of(data.schema)):
+        return data
+    return data.select([name for name in data.schema.names if name not in index] or index)
 
 
 def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
@@ -315,7 +323,7 @@ def _typed_columns_of(part: Any) -> list[Column]:
     if devices.on_gpu(part):
         return []
     if is_table(part):
-        frame = read(part)
+        frame = read(without_index(part))
         return [frame.column(position) for position in range(frame.n_columns)]
     column = columns.from_native(devices.unwrap(part))
     return [] if column is None else [column]

@@ -1,5 +1,6 @@
 """Files in chunks give the bits of one table in memory, for all chunks, schemes, formulas, targets and layouts."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,47 @@ from sklearn.model_selection import StratifiedKFold
 from gpu_encode import (
     CatBoostEncoder,
     GroupKFold,
+    KFold,
     Ordered,
     Prefixes,
     StatisticEncoder,
     TargetEncoder,
+    transform_dataset,
 )
-from gpu_encode.scale.files import memory
-from gpu_encode.scale.files.source import Size
+from gpu_encode.scale.files import encoding, memory
+from gpu_encode.scale.files import source as source_files
+from gpu_encode.scale.files.memory import Room
+from gpu_encode.scale.files.source import Roles, Size
+from gpu_encode.scale.parts.sums import AddedRows
 from tests.bits import assert_same_encoder
 from tests.cases import SMOOTHINGS, STRATIFIED, schemes
 from tests.scale.files.conftest import N_ROWS, read_folder
-from tests.scale.files.encoded import assert_same_table, encode, in_memory
+from tests.scale.files.encoded import assert_same_table, encode, in_memory, write_pieces
 
 SCHEMES = schemes(groups="shop", time="hour") | {"stratified": STRATIFIED["stratified"]}
 COLUMNS = ["city", ("device", "shop"), "day"]
+
+
+def repeated_text(n_rows: int, kind: pa.DataType, later: int) -> pa.Table:
+    """Draw texts that repeat, empty and missing ones among them; from a row on, each 100 rows bring new ones."""
+    draw = np.random.default_rng(later)
+    new = np.maximum(0, np.arange(n_rows) - later) // 100
+    cities = [
+        [None, "", "\u00fc" * 9][number] if number < 3 else f"a long name of the city {number + 7 * step:03d}"
+        for number, step in zip(draw.integers(0, 12, n_rows), new, strict=True)
+    ]
+    shops = [f"shop in the street {number:03d}" for number in draw.integers(0, 4, n_rows) + new]
+    zips, missing = draw.integers(0, 20, n_rows) + 3 * new, draw.random(n_rows) < 0.05
+    return pa.table(
+        {
+            "city": pa.array(cities, kind),
+            "shop": pa.array(shops, kind),
+            "zip": pa.array(zips, mask=missing),
+            "day": draw.integers(0, 9, n_rows),
+            "price": draw.normal(size=n_rows).round(2),
+            "sold": draw.integers(0, 2, n_rows),
+        }
+    )
 
 
 def check(
@@ -180,3 +208,45 @@ def test_one_file_becomes_parts_of_one_chunk(tmp_path: Path, rows: Path, orders:
     assert_same_table(read_folder(tmp_path / "codes"), in_memory(encoder, orders, "sold")[1])
     assert (summary.rows, summary.chunks, summary.files) == (N_ROWS, 5, 5)
     assert summary.columns == len(orders.column_names)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("target", ["sold", "price"])
+@pytest.mark.parametrize("chunk_rows", [300, 700, None])
+def test_text_that_repeats(
+    tmp_path: Path, kind: pa.DataType, target: str, chunk_rows: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = repeated_text(3000, kind, later=1200)
+    source = write_pieces(tmp_path / "in", table, 1100, row_group_size=400)
+    encoder = TargetEncoder(columns=["city", "zip", ("city", "shop")], handle_missing="category", smooth=3.0)
+    monkeypatch.setattr(source_files, "FEWEST_NUMBERED", 1000)
+    seen, added, part, new = set(), list[int](), Roles.part, AddedRows.add_new
+    monkeypatch.setattr(Roles, "part", lambda self, chunk: seen.update(chunk.table.schema.types) or part(self, chunk))
+    monkeypatch.setattr(AddedRows, "add_new", lambda self, *given: added.append(len(given[1])) or new(self, *given))
+    check(source, tmp_path, table, encoder, target, chunk_rows)
+    assert any(map(pa.types.is_dictionary, seen))
+    assert bool(added) == (chunk_rows is not None)
+    # New rows are read as dictionaries, too.
+    fitted, _ = in_memory(encoder, table, target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        transform_dataset(source, tmp_path / "new.parquet", fitted)
+    expected = fitted.transform(table)
+    assert_same_table(pyarrow.parquet.read_table(tmp_path / "new.parquet").select(expected.column_names), expected)
+
+
+@pytest.mark.parametrize("missing", ["category", "prior", "nan"])
+@pytest.mark.parametrize("scheme", [KFold(3), KFold(3, stratify=True), GroupKFold(3, groups="day")])
+def test_rows_of_known_categories_are_added_in_place(
+    tmp_path: Path, scheme: Any, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = repeated_text(3000, pa.string(), later=900)
+    source = write_pieces(tmp_path / "in", table, 1100)
+    rows, new = list[int](), AddedRows.add_new
+    monkeypatch.setattr(AddedRows, "add_new", lambda self, *given: rows.append(len(given[1])) or new(self, *given))
+    monkeypatch.setattr(Room, "rows_of_piece", lambda *_: 10)
+    monkeypatch.setattr(Room, "rows_to_look_up", lambda *_: 170)
+    monkeypatch.setattr(encoding, "FEWEST_ROWS", 4)
+    encoder = TargetEncoder(columns=["zip", ("city", "shop")], handle_missing=missing, cv=scheme)
+    check(source, tmp_path, table, encoder, "sold", 500)
+    assert max(rows) == 10

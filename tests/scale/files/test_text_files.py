@@ -3,6 +3,7 @@
 import gzip
 import math
 import warnings
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -26,12 +27,15 @@ from gpu_encode import (
     TargetEncoder,
     drift_dataset,
     encode_dataset,
+    load,
     transform_dataset,
 )
+from gpu_encode.cli import main
 from gpu_encode.scale.files import text as text_files
 from gpu_encode.scale.files.source import open_source
 from gpu_encode.scale.files.staging import describe_run
 from gpu_encode.scale.files.text import TextRules
+from tests.bits import learned
 from tests.scale.files.encoded import assert_same_table, encode, read_rows
 from tests.strategies import examples
 
@@ -166,9 +170,9 @@ CELLS_OF = {
 NUMBERS_BEYOND = {"large": ["12345678901234567890", "9223372036854775808"], "digits": ["1" * 22, "2" * 22]}
 
 
-@examples(25)
+@examples(50)
 @given(data=st.data())
-def test_a_file_is_encoded_as_what_pandas_reads(tmp_path_factory: Any, data: Any) -> None:
+def test_the_command_line_learns_what_python_learns_of_what_pandas_reads(tmp_path_factory: Any, data: Any) -> None:
     """With missing cells, pandas keeps whole numbers beyond int64 as text, and words for missing as categories."""
     kinds = data.draw(st.lists(st.sampled_from([*CELLS_OF, *NUMBERS_BEYOND]), min_size=1, max_size=4, unique=True))
     columns = {}
@@ -180,11 +184,16 @@ def test_a_file_is_encoded_as_what_pandas_reads(tmp_path_factory: Any, data: Any
     path = tmp_path_factory.getbasetemp() / "read.csv"
     rows = [[*kinds, "y"], *([*row] for row in zip(*columns.values(), "010110101011", strict=True))]
     path.write_bytes(as_text(rows, ",", data.draw(st.randoms(use_true_random=False))))
-    frame = pd.read_csv(path)
+    frame, output, model = pd.read_csv(path), path.with_suffix(".parquet"), path.with_suffix(".model")
     encoder = TargetEncoder(columns=kinds, cv=3, target_type="binary")
-    encode(path, path.with_suffix(".parquet"), encoder, "y", overwrite=True)
+    words = f"--target y --columns {','.join(kinds)} --cv 3 --target-type binary --overwrite".split()
+    assert main(["fit-transform", f"{path}", f"{output}", "--model", f"{model}", *words]) == 0
     expected = encoder.fit_transform(frame[kinds], frame["y"])
-    assert_same_table(read_rows(path.with_suffix(".parquet")).select(kinds), pa.Table.from_pandas(expected))
+    assert_same_table(read_rows(output).select(kinds), pa.Table.from_pandas(expected))
+    found, fitted = learned(load(model)), learned(encoder)
+    # The page says so: dates and times are read as such, where pandas keeps text, and large numbers as decimals.
+    announced = {*kinds} & {"dates", "times", "hours", "digits"}
+    assert {name for name in fitted if found[name] != fitted[name]} <= ({"categories_"} if announced else set())
 
 
 CATEGORIES = {
@@ -237,6 +246,9 @@ def test_numbers_that_no_category_can_be_are_unknown(tmp_path: Path, tables: Any
     assert read_rows(tmp_path / "new.parquet")["k"].to_pylist() == [0.0, -1.0, -1.0, -1.0, 1.0]
 
 
+DAY = date(2024, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("fitted", "cells", "message"),
     [
@@ -254,6 +266,12 @@ def test_numbers_that_no_category_can_be_are_unknown(tmp_path: Path, tables: Any
         ),
         ([True, False], ["TRUE", "false", "0", "no"], r"text values: 'no' in row 3 .* or fit the encoder on text"),
         ([2, 3], ["0x1F", "2"], r"text values: '0x1F' in row 0"),
+        ([True, False], ["true", "1", "false"], r"was fitted on boolean values and .* text values: '1' in row 1"),
+        ([DAY], ["2024-01-01", "soon"], r"was fitted on datetime values and .* text values: 'soon' in row 1"),
+        ([DAY], ["2024-02-28", "", "2024-02-30", "soon"], r"text values: '2024-02-30' in row 2"),
+        ([datetime(2024, 1, 1, 5)], ["2024-01-01 05:00:00.123456", "x"], r"on datetime .* text values: 'x' in row 1"),
+        ([datetime(2024, 1, 1, tzinfo=UTC)], ["2024-01-01T05:00Z", "2024-01-01 05:00"], r"'2024-01-01 05:00' in row 1"),
+        ([time(5, 30)], ["05:30:00", "5 o'clock"], r"was fitted on time .* text values: \"5 o'clock\" in row 1"),
     ],
 )
 def test_new_numbers_that_cannot_be_compared(tmp_path: Path, fitted: Any, cells: Any, message: str) -> None:
@@ -360,6 +378,36 @@ def test_classes_and_groups_of_two_spellings_are_told(tmp_path: Path, target: st
     messages = [str(one.message) for one in caught if "different spellings" in str(one.message)]
     assert len(messages) == bool(told)
     assert all(f"text={told}" in message for message in messages)
+
+
+@pytest.mark.parametrize("block", [16, 1 << 20])
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (["3", "3.0", "5"], "'3' and '3.0'"),
+        (["1", "0", "1.00"], "'1' and '1.00'"),
+        (["1", "01", "0"], "'1' and '01'"),
+        (["TRUE", "false", "true"], "'TRUE' and 'true'"),
+        (["2e1", "20", "7"], "'2e1' and '20'"),
+        (["3.0", "5.0", "4.0"], None),
+        (["0", "1", "1"], None),
+        (["3", "3.0", "5", "7", "7", "7", "7", "7", "4.5"], None),
+    ],
+    ids=str,
+)
+def test_classes_that_are_whole_numbers_of_two_spellings(
+    tmp_path: Path, cells: list[str], told: str | None, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fractions, in whatever row, make a target a quantity."""
+    monkeypatch.setattr(text_files, "FIRST_BLOCK", block)
+    rows = zip(["a", "b", "c"] * 9, cells * (27 // len(cells)), strict=True)
+    (tmp_path / "in.csv").write_text("city,y\n" + "".join(f"{city},{cell}\n" for city, cell in rows))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        encode_dataset(tmp_path / "in.csv", tmp_path / "out.csv", TargetEncoder(columns=["city"], cv=2), target="y")
+    messages = [str(one.message) for one in caught if "different spellings" in str(one.message)]
+    assert len(messages) == (told is not None)
+    assert all(f"{told} in column 'y'" in message for message in messages)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
