@@ -227,6 +227,14 @@ def settle_row(
     return value, mean_known and mu_known and known and all_known and near
 
 
+@stage
+def list_rows(start: int, stop: int, listed: Array) -> int:
+    """List the rows [start, stop), and give their number."""
+    for i in range(stop - start):
+        listed[i] = np.int64(start) + i
+    return max(stop - start, 0)
+
+
 @kernel
 def encode_by_lines(
     rows: RowParts, lines: Lines, rule: FusedRule, start: int, stop: int, listed: Array, to: Destination
@@ -259,6 +267,9 @@ def encode_by_lines(
         for i in range(n if len(to.unseen) else 0):
             sure[i] = lines.counted[codes[i] + n_lines if codes[i] < 0 else codes[i]]
         flag(sure[:n], in_order, begin, to.unseen)
+        if 2 * n_listed > begin + n - start:
+            # Exact code takes most rows, and the others cost it less than to decide them here.
+            return lost, n_listed + list_rows(begin + n, stop, listed[start + n_listed :])
     return lost, n_listed
 
 

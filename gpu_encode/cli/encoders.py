@@ -68,6 +68,10 @@ def encoder_parameters(options: argparse.Namespace) -> dict[str, Any]:
         same = [other for other in options.given if other.name == one.name]
         if len(same) > 1:
             refuse(f"{same[1].option}: {one.name} is given already by {same[0].option}; give it once")
+        scheme = class_named(one.text, "schemes") if one.name == "cv" else None
+        # leak-report has an option for groups.
+        if scheme in NEED_A_COLUMN and getattr(options, "groups", None) is None:
+            refuse(f"--cv {one.text} needs the name of a column: --cv '{scheme}({NEED_A_COLUMN[scheme]}=\"COL\")'")
         given[one.name] = value(one, takes[one.name], options.seed)
     if options.seed is not None:
         seeded = "seed" if "seed" in takes else "random_state"
@@ -94,10 +98,7 @@ def value(one: Given, default: Any, seed: int | None) -> Any:
 def named_rule(word: str, one: Given, default: Any, seed: int | None) -> Any:
     """Give the scheme or smoothing that a word names; other words name a column of fold numbers."""
     kind = {"cv": "schemes", "smooth": "smoothing"}[one.name]
-    if (name := class_named(word, kind)) in NEED_A_COLUMN:
-        example = f'{name}({NEED_A_COLUMN[name]}="COL")'
-        refuse(f"{one.option} {word} needs the name of a column: {one.option} '{example}'")
-    if name is not None:
+    if (name := class_named(word, kind)) is not None:
         return read(f"{name}()", one.option, seed)
     if one.name == "smooth" and word == "none":
         return 0.0 if default is None else None  # ImpactEncoder pools by default

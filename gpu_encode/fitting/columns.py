@@ -434,7 +434,8 @@ def locate_columns(
     required = {*selection.needed, *selection.passed, *selection.dates} - {*selection.optional}
     missing = [position for position in sorted(required) if fitted_names[position] not in present]
     if missing:
-        role = "The passed-through column" if missing[0] in selection.passed else "The fitted column"
+        only_passed = missing[0] in selection.passed and missing[0] not in selection.dates
+        role = "The passed-through column" if only_passed else "The fitted column"
         raise unknown_column(role, fitted_names[missing[0]], frame.names)
     warn_of_others(present, fitted_names)
     return ColumnMap(frame, {position: present[name] for position, name in enumerate(fitted_names) if name in present})

@@ -355,10 +355,15 @@ class SequentialScan:
     def encode(self, tile: Tile) -> tuple[Floats, Mask]:
         """Encode the next rows, and tell which rows' categories are unseen."""
         task, rows, begins = self.task, tile.rows, tile.begins
-        checkpoints = find_segments(self.before.ranks, prior_ranks(self.before.starts, begins))
-        total = self.before.total.at(checkpoints)
+        if task.rule.needs_everything:
+            checkpoints = find_segments(self.before.ranks, prior_ranks(self.before.starts, begins))
+            total = self.before.total.at(checkpoints)
+        else:
+            checkpoints, total = task.ops.zeros(len(rows), np.int32), self.before.total.at(slice(0, 1))
         visible = self._visible_moments(tile, checkpoints, total)
         root = task.rule.find_prior(total, visible[-1].context.categories)
+        if len(root) < len(rows):
+            root = np.repeat(root, len(rows), axis=0)
         if self.at_start and self.shuffled and task.rule.needs_rows:
             root[0] = root_of_others(task, self.before.everything, rows)
         self.at_start = False

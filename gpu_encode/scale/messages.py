@@ -1,22 +1,16 @@
 """Messages about files, partitions and engines that several modules share."""
 
-import difflib
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
+from gpu_encode.words.errors.tables import did_you_mean
 from gpu_encode.words.errors.values import RowError
 
 LEAVE_OUT = (
     '. Leave such rows out by drop_missing_target=True (--drop-missing-target), or pass missing_target="keep" '
     "(--missing-target keep): most encoders then encode these rows, and learn only their categories."
 )
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """Suggest the known words that are close to an unknown word."""
-    near = difflib.get_close_matches(word, known)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def no_such_source(path: str) -> FileNotFoundError:

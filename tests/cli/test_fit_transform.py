@@ -252,7 +252,7 @@ def test_missing_text_is_missing(run: Run, orders: pa.Table) -> None:
         (f"{FIT} sold --columns city --smooth '{{\"sity\": 2}}'", "'sity' is not a column of X. Did you mean 'city'?"),
         (
             f"{FIT} sold --columns city --cv group",
-            "GroupKFold needs groups: name their column, GroupKFold(groups='...')",
+            "--cv group needs the name of a column: --cv 'GroupKFold(groups=\"COL\")'",
         ),
         (f"{FIT} sold extra", "unknown extra argument 'extra'"),
         ("fit-transform orders.parquet orders.parquet --target sold", "is, or holds, a file of the source"),

@@ -76,6 +76,19 @@ def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, smoothing)
     assert max(open_rows) == 30_000 if smoothing == "tiny m" else sum(open_rows) < 1e-4 * 120_000
 
 
+def test_a_share_whose_first_rows_stay_open_is_left_to_exact_code(compiled, module, open_rows, monkeypatch):
+    monkeypatch.setattr(module, "shares", lambda size, **_: [(0, size)])
+    size = 3 * module.BLOCK + 5
+    data = Data("real", size, "m-estimate", "policies")
+    # The rows of the first block are of a category that is too far away for a closed form.
+    far = np.arange(size) < module.BLOCK
+    codes = np.where(far, 0, np.maximum(data.rows.codes, 1)).astype(np.int32)
+    for target, n_open in ((data.rows.target, 0), (np.where(far, 1e200, data.rows.target), size)):
+        data.rows = Rows(codes, None, target, None)
+        assert_same(compiled, data, "float64")
+        assert open_rows[-1] == n_open
+
+
 def far_category(target, codes):
     """One category is so far away that the sum of all rows has no closed form."""
     target[codes == 1] *= 2.0**300

@@ -208,7 +208,7 @@ def plan_rows(encoder: Encoder, asked: Encoder, partitions: Partitions, *_: Any)
         raise error.counted(lengths) from None
     # Encoded columns and outputs are always those of the encoder's own scheme.
     encoding_plan = replace(parts.plan(asked, total.profile), encoder=blank, parameters=parameters)
-    return encoding_plan, replace(partitions, lengths=total.lengths)
+    return encoding_plan, replace(partitions, lengths=total.lengths, checksums=total.checksums)
 
 
 def columns_to_profile(encoder: Encoder, partitions: Partitions) -> Sequence[Any]:

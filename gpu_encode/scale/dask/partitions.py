@@ -1,6 +1,6 @@
 """The arguments of a call: a Dask frame or a list of Delayed tables, and vectors with the same partitions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate
@@ -8,9 +8,12 @@ from typing import Any, Self
 
 from gpu_encode.scale.dask.exchange import exchange, pack, released
 from gpu_encode.scale.dask.trees import add_in_tree
+from gpu_encode.scale.engines.checksums import checksum
 from gpu_encode.scale.parts import Part
+from gpu_encode.seam import devices
 from gpu_encode.tables import frames
 from gpu_encode.tables.frames import Frame
+from gpu_encode.words.errors.tables import rows_have_changed
 
 LIKE_X = "a Dask frame, series or array, or a list of Delayed objects, with as many partitions as X"
 
@@ -30,11 +33,14 @@ class Partition(Part):
         Number of rows, if they were counted.
     picked : list of str or None
         The columns that are read; None if X is used unchanged.
+    checksums : dict of str to int, optional
+        What the first pass found in it, as `checksums_of` says.
     """
 
     number: int = 0
     n_rows: int | None = None
     picked: Sequence[str] | None = None
+    checksums: Mapping[str, int] | None = None
 
     def __len__(self) -> int:
         return frames.read(self.X).n_rows
@@ -43,10 +49,49 @@ class Partition(Part):
         """Give an Arrow table on the host with the named columns, as far as they are read."""
         return in_arrow(self.X, [name for name in names if self.picked is None or name in self.picked])
 
+    def check_unchanged(self) -> None:
+        """Raise ValueError if the first pass read other rows, or other values in what this pass reads, too."""
+        known = self.checksums
+        if known is not None and any(known[role] != found for role, found in checksums_of(self, known).items()):
+            raise rows_have_changed(f"{self.name} has rows, or values of rows,")
 
-def blank(number: int, first_row: int, n_rows: int | None, picked: Sequence[str] | None) -> Partition:
+
+def blank(
+    number: int,
+    first_row: int,
+    n_rows: int | None,
+    picked: Sequence[str] | None,
+    checksums: Mapping[str, int] | None = None,
+) -> Partition:
     """Describe a partition whose rows Dask provides later."""
-    return Partition(None, None, None, None, first_row, f"partition {number}", number, n_rows, picked)
+    return Partition(None, None, None, None, first_row, f"partition {number}", number, n_rows, picked, checksums)
+
+
+def checksums_of(part: Partition, names: Iterable[Any]) -> dict[Any, int]:
+    """Give the checksum of each of y, weights, groups and the named columns of X, as far as a partition has them."""
+    frame, found = frames.read(part.X), {role: getattr(part, role) for role in ROLES}
+    labels = [] if frame.labels is None else list(frame.labels)
+    columns = {role: in_columns(data) for role, data in found.items() if data is not None and not devices.on_gpu(data)}
+    for name in names:
+        if name in labels and name not in ROLES and not devices.on_gpu(part.X):
+            columns[name] = frame.assemble([], [], [labels.index(name)], "pyarrow").columns
+    return {name: checksum(of_name, ordered=True) for name, of_name in columns.items()}
+
+
+def in_columns(data: Any) -> list[Any]:
+    """Give the columns of a vector or table on the host, as Arrow has them; labels of several types as text."""
+    import pyarrow as pa
+
+    if getattr(data, "ndim", 1) > 1 or isinstance(data, pa.Table):
+        frame = frames.read(data)
+        return list(frame.assemble([], [], list(range(frame.n_columns)), "pyarrow").columns)
+    if hasattr(data, "to_arrow"):
+        data = data.to_arrow()
+    try:
+        column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([pa.array(data, from_pandas=True)])
+    except pa.ArrowException:
+        column = pa.chunked_array([pa.array(list(map(repr, data)))])
+    return [column]
 
 
 def run_on_partition(
@@ -54,7 +99,9 @@ def run_on_partition(
 ) -> Any:
     """Call a function with its shared arguments and the `Partition` that a task has got from Dask."""
     *extra, shared = others
-    return function(shared, replace(part, X=X, y=y, sample_weight=weight, groups=groups), *extra)
+    given = replace(part, X=X, y=y, sample_weight=weight, groups=groups)
+    given.check_unchanged()
+    return function(shared, given, *extra)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +117,8 @@ class Partitions:
         y, weights, groups.
     lengths : sequence of int, optional
         Rows of each partition, once they were counted.
+    checksums : sequence of dict, optional
+        What the first pass found in each partition.
     extra : list of Delayed, optional
         One more argument for each partition.
     sample : table without rows, optional
@@ -87,6 +136,7 @@ class Partitions:
     sample: Any = None
     roles: Sequence[str] = ROLES
     picked: Sequence[str] | None = None
+    checksums: Sequence[Mapping[str, int]] | None = None
 
     engine = "Dask"
 
@@ -111,7 +161,7 @@ class Partitions:
         return in_arrow(self.sample, self.names).schema
 
     def check_repeatable(self) -> None:
-        """Do nothing: a partition whose number of rows has changed is refused when it is read."""
+        """Do nothing: a partition that has changed is refused when it is read."""
 
     def pick(self, names: Sequence[str]) -> Self:
         """Give the same rows with some of the columns and vectors, at least one column, so that no others are read."""
@@ -163,7 +213,8 @@ class Partitions:
     def _blanks(self) -> list[list[Any]]:
         """Give the arguments of `blank`, for all partitions."""
         lengths: Sequence[int | None] = self.lengths or [None] * self.number
-        return [list(range(self.number)), self.first_rows, list(lengths), [self.picked] * self.number]
+        checksums: Sequence[Mapping[str, int] | None] = self.checksums or [None] * self.number
+        return [list(range(self.number)), self.first_rows, list(lengths), [self.picked] * self.number, list(checksums)]
 
 
 class Dealt:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,11 +28,13 @@ from gpu_encode.scale.files import shuffle
 from gpu_encode.scale.files.look_up import (
     BucketTable,
     Joined,
+    clear_folder,
     folder_of,
     index_of,
     lines_by_bucket,
     of_new_rows,
     rows_by_bucket,
+    sum_lines,
 )
 from gpu_encode.scale.files.shuffle import ShuffledSums
 from gpu_encode.scale.files.source import Reading, Roles
@@ -107,17 +108,15 @@ class Shuffle:
         return self._look_up(rows, joined, encodings, others)
 
     @staticmethod
-    def save(joined: Joined, encodings: InBuckets, path: str) -> None:
-        """Write what new rows need to a new folder, which all workers must reach; each bucket becomes a file."""
+    def save(joined: Joined, encodings: InBuckets, path: str, overwrite: bool) -> None:
+        """Write what new rows need to a folder that all workers reach: a file for each bucket, then the record."""
         import dask
 
-        joined.of_new_rows().write(path)
-        filesystem, folder = folder_of(path)
-        if filesystem is None:
-            Path(folder, "encodings").mkdir()
+        clear_folder(path, overwrite)
         write = dask.delayed(write_bucket)
         sent = [dask.delayed(what, traverse=False) for what in (joined, encodings.schema)]
-        dask.compute(*[write(lines, *sent, path, number) for number, lines in enumerate(encodings.lines)])
+        written = dask.compute(*[write(lines, *sent, path, number) for number, lines in enumerate(encodings.lines)])
+        joined.of_new_rows(*sum(written, sum_lines(None)).tolist()).write(path)
 
     def read(self, path: str) -> tuple[Joined, InBuckets]:
         """Read a folder that any engine has saved, by row groups, and send each bucket its lines."""
@@ -237,12 +236,14 @@ def joint_schema(schemas: Sequence[Any]) -> Any:
     return pa.unify_schemas([schema for schema in schemas if schema is not None], promote_options="permissive")
 
 
-def write_bucket(lines: Any, joined: Joined, schema: Any, path: str, number: int) -> None:
-    """Write what new rows need of a bucket to a file, in the common types; write no file for an empty bucket."""
-    if lines is not None:
-        filesystem, folder = folder_of(path)
-        table = of_new_rows(joined, lines).cast(schema)
-        parquet.write_table(table, f"{folder}/encodings/part-{number}.parquet", filesystem=filesystem)
+def write_bucket(lines: Any, joined: Joined, schema: Any, path: str, number: int) -> Array:
+    """Write what new rows need of a bucket to a file, in the common types, if it has lines; give `sum_lines` of it."""
+    if lines is None:
+        return sum_lines(None)
+    filesystem, folder = folder_of(path)
+    table = of_new_rows(joined, lines).cast(schema)
+    parquet.write_table(table, f"{folder}/encodings/part-{number}.parquet", filesystem=filesystem)
+    return sum_lines(table)
 
 
 def read_group(path: str, name: str, group: int, number: int, keys: Sequence[Sequence[str]], buckets: Buckets) -> Any:

@@ -10,7 +10,7 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale import parts
 from gpu_encode.scale.dask.exchange import pack
-from gpu_encode.scale.dask.partitions import Partition
+from gpu_encode.scale.dask.partitions import Partition, checksums_of
 from gpu_encode.scale.messages import RowInPartitionError
 from gpu_encode.scale.parts import (
     CategoryMeanDeltas,
@@ -32,14 +32,15 @@ from gpu_encode.words.errors.values import RowError
 
 @dataclass(frozen=True, eq=False)
 class PartitionProfiles:
-    """The joint profile of consecutive partitions, and their numbers of rows; can be added in order."""
+    """The joint profile of consecutive partitions, their numbers of rows and checksums; can be added in order."""
 
     profile: Profile
     lengths: tuple[int, ...]
+    checksums: tuple[dict[Any, int], ...] = ()
 
     def __add__(self, other: "PartitionProfiles") -> "PartitionProfiles":
         moved = other.profile.moved(sum(self.lengths))
-        return PartitionProfiles(self.profile + moved, self.lengths + other.lengths)
+        return PartitionProfiles(self.profile + moved, self.lengths + other.lengths, self.checksums + other.checksums)
 
 
 class Learned(NamedTuple):
@@ -58,7 +59,8 @@ def profile_partition(parameters: Parameters, part: Partition) -> PartitionProfi
         profile = profile_rows(parameters, part)
     except RowError as error:
         raise RowInPartitionError(error.before, error.row, error.after, part.number) from error
-    return PartitionProfiles(profile, (profile.n_rows,))
+    columns = [column for scheme in parameters.every_scheme for column in scheme.used_columns()]
+    return PartitionProfiles(profile, (profile.n_rows,), (checksums_of(part, columns),))
 
 
 def count_rows(_: Any, part: Partition) -> int:

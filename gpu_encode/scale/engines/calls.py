@@ -9,12 +9,14 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.drift import RowCounts
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.scale import parts
+from gpu_encode.scale.engines.checksums import checksum
 from gpu_encode.scale.engines.orders import encode_in_time
 from gpu_encode.scale.engines.rows import Rows
 from gpu_encode.scale.files import shuffle
@@ -25,9 +27,9 @@ from gpu_encode.scale.files.source import Reading, find_roles, with_columns
 from gpu_encode.scale.parts import EncodingPlan, EncodingTables, PartialSums, Profile
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
 from gpu_encode.scale.parts.profiles import profile_rows
+from gpu_encode.scale.parts.tables import check_same_rows
 from gpu_encode.tables import frames
 from gpu_encode.words import notices
-from gpu_encode.words.errors.tables import rows_have_changed
 from gpu_encode.words.errors.targets import no_target
 from gpu_encode.words.errors.values import RowError
 
@@ -154,8 +156,9 @@ def _repeated_names(engine: str, names: list[str]) -> ValueError:
 def learn(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> EncodingTables:
     """Fit an encoder in two passes; give the tables of training encodings.  Parameters as in `plan_rows`."""
     encoding_plan, rows = plan_rows(encoder, asked, rows, reading)
-    measured = pick_measured(encoder, rows, reading)
-    return parts.fit(encoder, encoding_plan, measured.add_up(measure_table, (encoding_plan, reading), PartialSums()))
+    measured, checked = pick_measured(encoder, rows, reading), beside_keys(asked, rows, reading)
+    sums = measured.add_up(measure_table, (encoding_plan, reading, checked), PartialSums())
+    return parts.fit(encoder, encoding_plan, sums)
 
 
 def plan_rows(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) -> tuple[EncodingPlan, Rows]:
@@ -172,9 +175,9 @@ def plan_rows(encoder: Encoder, asked: Encoder, rows: Rows, reading: Reading) ->
     roles, asked_parameters = reading.roles, asked._parameters()
     check_schemes(asked_parameters, rows.engine)
     selected = roles.selected(encoder._parameters(), rows.schema)
-    total = beside_keys(asked, rows, reading).add_up(
-        profile_table, replace(reading, parameters=asked_parameters), Profile()
-    )
+    checked = beside_keys(asked, rows, reading)
+    profiled = rows.pick(checked or roles.features[:1])
+    total = profiled.add_up(profile_table, (replace(reading, parameters=asked_parameters), checked), Profile())
     blank = unfitted(encoder)
     if (chosen := roles.chosen(encoder, selected)) is not None:
         # Columns that are not read have no type, so they cannot be chosen by type.
@@ -223,10 +226,10 @@ def survey(
     rules = shuffle.rules_of(reading, rows.schema)
     asked = unfitted(encoder) if training else for_new_rows(encoder)
     encoding_plan, rows = plan_rows(encoder, asked, rows, reading)
-    shared = shuffle.blind(encoding_plan), reading
-    total = beside_keys(asked, rows, reading).add_up(shuffle.total_table, shared, PartialSums())
-    if total.n_rows != encoding_plan.n_rows:
-        raise rows_have_changed("X has rows")
+    checked = beside_keys(asked, rows, reading)
+    shared = shuffle.blind(encoding_plan), reading, checked
+    total = rows.pick(checked or reading.roles.features[:1]).add_up(total_table, shared, PartialSums())
+    check_same_rows(encoding_plan, total)
     return shuffle.settle(encoding_plan, reading, rules, total, training), pick_measured(asked, rows, reading)
 
 
@@ -237,11 +240,11 @@ def columns_of_keys(encoder: Any, rows: Rows, reading: Reading) -> list[list[str
     return [[roles.features[position] for position in entry.columns] for entry in entries]
 
 
-def beside_keys(asked: Encoder, rows: Rows, reading: Reading) -> Rows:
-    """Select the columns that are not keys and are read in any case: those of the scheme, y, weights and groups."""
+def beside_keys(asked: Encoder, rows: Rows, reading: Reading) -> list[str]:
+    """List the columns that are not keys and that every pass reads: those of the scheme, y, weights and groups."""
     roles = reading.roles
     of_scheme = [roles.features[column] for column in roles.selected(asked._parameters(), rows.schema).training_only]
-    return rows.pick([*of_scheme, *roles.aside] or roles.features[:1])
+    return [*of_scheme, *roles.aside]
 
 
 def check_schemes(parameters: Parameters, engine: str) -> None:
@@ -253,7 +256,12 @@ def check_schemes(parameters: Parameters, engine: str) -> None:
 
 def _no_row_numbers(engine: str, scheme: object) -> ValueError:
     """Error for a scheme that needs row numbers, which such rows do not have."""
-    or_dask = " Or give X.to_dask(), whose partitions have an order, to Dask on Ray." if engine == "Ray" else ""
+    or_dask = ""
+    if engine == "Ray":
+        or_dask = (
+            " Or give X.to_dask(), whose partitions have an order, to Dask on Ray. Ray keeps no order of files, so "
+            "that such folds may differ from run to run, unless execution_options.preserve_order is set."
+        )
     return ValueError(
         f"cv is {type(scheme).__name__}, which identifies rows by their numbers, but rows of {engine} have no lasting "
         "numbers: each pass may read them in other partitions. Name columns that identify a row, best one that is "
@@ -263,15 +271,27 @@ def _no_row_numbers(engine: str, scheme: object) -> ValueError:
     )
 
 
-def profile_table(reading: Reading, table: Any) -> Profile:
+def profile_table(shared: tuple[Reading, Sequence[str]], table: Any) -> Profile:
     """Profile some rows."""
-    return profile_rows(reading.parameters, reading.part(table))
+    reading, checked = shared
+    return replace(profile_rows(reading.parameters, reading.part(table)), checksum=checksum_of(table, checked))
 
 
-def measure_table(shared: tuple[EncodingPlan, Reading], table: Any) -> PartialSums:
+def measure_table(shared: tuple[EncodingPlan, Reading, Sequence[str]], table: Any) -> PartialSums:
     """Sum some rows."""
-    encoding_plan, reading = shared
-    return parts.measure(encoding_plan, reading.part(table))
+    encoding_plan, reading, checked = shared
+    return replace(parts.measure(encoding_plan, reading.part(table)), checksum=checksum_of(table, checked))
+
+
+def total_table(shared: tuple[EncodingPlan, Reading, Sequence[str]], table: Any) -> PartialSums:
+    """Sum some rows without their categories, with the plan of `shuffle.blind`."""
+    encoding_plan, reading, checked = shared
+    return replace(shuffle.total_table((encoding_plan, reading), table), checksum=checksum_of(table, checked))
+
+
+def checksum_of(table: Any, names: Sequence[str]) -> int:
+    """Give the checksum of some rows; Dask's partitions have one of their own."""
+    return checksum([table[name] for name in names]) if isinstance(table, pa.Table) else 0
 
 
 def encode_table(shared: tuple[EncodingTables, Reading], table: Any) -> Any:

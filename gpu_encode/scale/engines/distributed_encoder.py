@@ -153,13 +153,23 @@ class DistributedEncoder(BaseEstimator):
             )
         return rows.encode_new(self._joined, self.encodings_)
 
-    def save(self, path: str) -> None:
-        """Let the engine write what new rows need to a new folder of Parquet files.
+    def save(self, path: str, *, overwrite: bool = False) -> None:
+        """Let the engine write what new rows need to a folder of Parquet files.
+
+        The record that makes the folder valid is written last, with the number and a checksum of all lines.  If the
+        save is ended before, `load` refuses the folder.
 
         Parameters
         ----------
         path : str
             A path in a file system that the engine reaches.
+        overwrite : bool, default=False
+            Whether an encoder that is there is replaced.  It is gone from the beginning of the save.
+
+        Raises
+        ------
+        FileExistsError
+            If there is an encoder, or a part of one, and `overwrite` is false.
         """
         check_is_fitted(self, "tables_")
         if self.tables_ == "broadcast":
@@ -168,7 +178,7 @@ class DistributedEncoder(BaseEstimator):
             )
         if hasattr(self, "_path"):
             raise ValueError(f"This encoder was loaded from {self._path!r}: copy that folder.")
-        self._engine.save(self._joined, self.encodings_, path)
+        self._engine.save(self._joined, self.encodings_, path, overwrite)
 
     @classmethod
     def load(cls, path: str) -> Self:
@@ -177,7 +187,7 @@ class DistributedEncoder(BaseEstimator):
         Parameters
         ----------
         path : str
-            The engine of the new rows reads it in each `transform`.
+            The engine of the new rows reads and checks it in each `transform`.
 
         Returns
         -------

@@ -15,7 +15,7 @@ import pyarrow as pa
 from cpu_fallback.cached import cached_property
 from gpu_encode.scale.engines import calls
 from gpu_encode.scale.engines.buckets import BucketShuffle, InBuckets, number_of_buckets
-from gpu_encode.scale.files.look_up import Joined, of_new_rows
+from gpu_encode.scale.files.look_up import Joined, clear_folder, of_new_rows, sum_lines
 from gpu_encode.scale.files.shuffle import ShuffledSums
 
 # Each block is one batch: for batches of another size, Ray would join blocks, and these would become one task.
@@ -189,12 +189,12 @@ class Shuffle(BucketShuffle):
         return lines.materialize()
 
     @staticmethod
-    def save(joined: Joined, encodings: InBuckets, path: str) -> None:
-        """Let Ray write what new rows need."""
-        encodings.lines.map_batches(lambda table: of_new_rows(joined, table), **BLOCKS).write_parquet(
-            f"{path}/encodings"
-        )
-        joined.of_new_rows().write(path)
+    def save(joined: Joined, encodings: InBuckets, path: str, overwrite: bool) -> None:
+        """Let Ray write what new rows need; the record comes last."""
+        clear_folder(path, overwrite)
+        lines = encodings.lines.map_batches(lambda table: of_new_rows(joined, table), **BLOCKS).materialize()
+        lines.write_parquet(f"{path}/encodings")
+        joined.of_new_rows(*RayRows(lines).add_up(sum_table_lines, None, sum_lines(None)).tolist()).write(path)
 
     def read(self, path: str) -> tuple[Joined, InBuckets]:
         """Read a folder that any engine has saved."""
@@ -208,3 +208,8 @@ class Shuffle(BucketShuffle):
     @staticmethod
     def release(encodings: InBuckets) -> None:
         """Do nothing: the object store drops objects without references."""
+
+
+def sum_table_lines(_: None, table: Any) -> Any:
+    """Give `sum_lines` of a block."""
+    return sum_lines(table)

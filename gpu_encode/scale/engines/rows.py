@@ -63,14 +63,15 @@ class Shuffle(Protocol):
         """Give the encodings of new rows, lazily."""
 
     @staticmethod
-    def save(joined: Joined, encodings: Any, path: str) -> None:
-        """Write everything that new rows need to a new folder.
+    def save(joined: Joined, encodings: Any, path: str, overwrite: bool) -> None:
+        """Write everything that new rows need to a folder; refuse one that holds an encoder, unless it is overwritten.
 
         ``path/encodings`` has Parquet files of `look_up.of_new_rows`; ``path/joined`` is what `Joined.write` writes.
+        It comes last, since it makes the folder valid: it has the number and the checksum of all lines.
         """
 
     def read(self, path: str) -> tuple[Joined, Any]:
-        """Read a folder that any engine has saved."""
+        """Read a folder that any engine has saved, after a check of its record and lines."""
 
     @staticmethod
     def release(encodings: Any) -> None:

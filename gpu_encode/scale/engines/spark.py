@@ -7,7 +7,10 @@ encoder is also the same object whichever engine fitted it: it is saved in one f
 Tables of categories stay in Spark: its own shuffle adds up the sums of each category, and joins the tables to rows.
 """
 
+import gc
+import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, Self
 
 import pyarrow as pa
@@ -16,7 +19,7 @@ from cpu_fallback.cached import cached_property
 from gpu_encode.scale.engines import calls
 from gpu_encode.scale.engines.buckets import unused_prefix
 from gpu_encode.scale.files import shuffle
-from gpu_encode.scale.files.look_up import Joined, JoinedKey
+from gpu_encode.scale.files.look_up import UNFINISHED, Joined, JoinedKey, not_saved, saved_already
 from gpu_encode.words.errors.values import different_kinds
 
 STATE = "bucket int, state binary"
@@ -28,6 +31,24 @@ FAN_IN = 8
 LARGEST_CELL = 2**31 - 1
 # Assumed if the driver cannot tell how many processors a remote frame has.
 PROCESSORS = 32
+# Steps that may give other rows each time, by their names in Spark's plans.
+CHOICES = {
+    "Deduplicate": "dropDuplicates",
+    "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark",
+    "GlobalLimit": "limit",
+    "LocalLimit": "limit",
+    "Offset": "offset",
+    "Tail": "tail",
+    "Sample": "sample or randomSplit",
+}
+# Functions whose results depend on which of several equal rows comes first, and others that do not.
+AMONG_TIES = re.compile(
+    r"\b(row_number|ntile|lag|lead|nth_value|first|first_value|last|last_value|any_value|max_by|min_by|mode"
+    r"|collect_list|collect_set|array_agg|listagg|string_agg)\("
+)
+RANKS = ("rank", "dense_rank", "percent_rank", "cume_dist")
+FUNCTION_OF_WINDOW = re.compile(r"(\w+)\(.*windowspecdefinition\(")
+ROWS_IN_ORDER = re.compile(r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing\$\(\)\))")
 # A setting of Spark that is read when a frame is persisted.
 JOINS_PARTITIONS = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 # Errors that Spark raises when it looks up a row.
@@ -53,15 +74,29 @@ class SparkRows:
         """Names and types of the columns, as an Arrow schema."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
+        if self._frame.sparkSession.conf.get("spark.sql.caseSensitive") == "false":
+            first: dict[str, str] = {}
+            for name in self._frame.columns:
+                other = first.setdefault(name.lower(), name)
+                if other != name:
+                    raise ValueError(
+                        f"X of Spark has columns {other!r} and {name!r}, which are one name to Spark: rename one, "
+                        'or set spark.conf.set("spark.sql.caseSensitive", "true").'
+                    )
         return to_arrow_schema(self._frame.schema, timezone="UTC")
 
     def check_repeatable(self) -> None:
-        """Raise ValueError if each pass would compute random values or row numbers again."""
-        if self._context is not None and not self._frame._jdf.queryExecution().analyzed().deterministic():
+        """Raise ValueError if each pass would draw values, number rows or choose among rows anew."""
+        if self._context is None:
+            return
+        plan = self._frame._jdf.queryExecution().analyzed()
+        anew = None if plan.deterministic() else "rand, uuid, monotonically_increasing_id or their like"
+        anew = anew or choice_of_rows(plan)
+        if anew is not None:
             raise ValueError(
-                "X has values that Spark computes anew, and otherwise, in each pass (rand, uuid, "
-                "monotonically_increasing_id and their like), so that rows could see their own target. Write X to a "
-                "table and read that, or pass X.localCheckpoint()."
+                f"X has rows or values that Spark chooses anew, and otherwise, in each pass ({anew}), so that "
+                "rows could see their own target. Write X to a table and read that, or pass X.localCheckpoint(). "
+                "X.persist() is not enough, since Spark computes the rows of a lost worker anew."
             )
 
     def pick(self, names: Sequence[str]) -> Self:
@@ -169,6 +204,59 @@ class SparkGroups(SparkRows):
         return self._dealt.groupBy("bucket").applyInArrow(of_group, schema)
 
 
+def choice_of_rows(plan: Any) -> str | None:
+    """Name a step of a plan, or of a query inside, that may choose other rows or values each time; None without one.
+
+    Parameters
+    ----------
+    plan : logical plan of Spark, in Java
+    """
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        waiting += [
+            queries.apply(number)
+            for queries in (node.children(), node.subqueries())
+            for number in range(queries.size())
+        ]
+        name = node.nodeName()
+        if name in CHOICES and not is_choice_of_all(name, node):
+            return CHOICES[name]
+        if name in ("Window", "Aggregate"):
+            made = node.windowExpressions() if name == "Window" else node.aggregateExpressions()
+            for number in range(made.size()):
+                if (found := choice_among_ties(made.apply(number).toString())) is not None:
+                    return found
+    return None
+
+
+def is_choice_of_all(name: str, node: Any) -> bool:
+    """Tell whether a step that chooses among rows leaves no choice: it takes no rows, or one of rows that are equal."""
+    if name == "Deduplicate":
+        return bool(node.keys().size() == node.child().output().size())
+    return name in ("GlobalLimit", "LocalLimit") and node.limitExpr().toString() == "0"
+
+
+def choice_among_ties(expression: str) -> str | None:
+    """Name the function of an expression whose result depends on the order of equal rows; None without one.
+
+    Examples
+    --------
+    >>> frame = "windowspecdefinition(shop#1, day#2 ASC NULLS FIRST, specifiedwindowframe({}))"
+    >>> rows = frame.format("RowFrame, unboundedpreceding$(), currentrow$()")
+    >>> choice_among_ties(f"row_number() {rows} AS r#3"), choice_among_ties(f"rank() {rows} AS r#3")
+    ('row_number', None)
+    >>> choice_among_ties(f"sum(price#4) {rows} AS s#5")
+    'sum over rows before'
+    """
+    if found := AMONG_TIES.search(expression):
+        return found[1]
+    over = FUNCTION_OF_WINDOW.match(expression)
+    if over is None or over[1] in RANKS or not ROWS_IN_ORDER.search(expression):
+        return None
+    return f"{over[1]} over rows before"
+
+
 def quoted(name: str) -> str:
     """Quote a column's name for Spark, whatever characters it has."""
     return "`" + name.replace("`", "``") + "`"
@@ -181,6 +269,13 @@ class Held:
         self.value = value
 
 
+@cache
+def freeze_once() -> None:
+    """Take all that was imported out of the reach of the garbage collector, which PySpark calls after each task."""
+    gc.collect()
+    gc.freeze()
+
+
 def join(batches: Iterator[Any]) -> Iterator[Any]:
     """Join batches to tables of many rows."""
     held: list[Any] = []
@@ -191,6 +286,8 @@ def join(batches: Iterator[Any]) -> Iterator[Any]:
             held = []
     if any(map(len, held)):
         yield pa.Table.from_batches(held)
+        held = []
+    freeze_once()
 
 
 def write(bucket: int, state: Any) -> Any:
@@ -286,27 +383,77 @@ class Shuffle:
         return look_up(self._frame, encodings, joined, joined.beside_new(names), unused_prefix(names), training=False)
 
     @staticmethod
-    def save(joined: Joined, encodings: Any, path: str) -> None:
-        """Let Spark write what new rows need."""
+    def save(joined: Joined, encodings: Any, path: str, overwrite: bool) -> None:
+        """Let Spark write what new rows need; the record comes last."""
+        from pyspark.errors import AnalysisException
         from pyspark.sql import functions
 
-        views = joined.keys[0].new_rows
+        spark, views = encodings.sparkSession, joined.keys[0].new_rows
         widths = functions.size(shuffle.ENCODINGS) / (views + 1)
         own = functions.slice(shuffle.ENCODINGS, (widths * views + 1).cast("int"), widths.cast("int"))
-        encodings.withColumn(shuffle.ENCODINGS, own).write.parquet(f"{path}/encodings")
-        text = joined.of_new_rows().to_text()
-        encodings.sparkSession.createDataFrame([(text,)], "joined string").write.parquet(f"{path}/joined")
+        lines = encodings.withColumn(shuffle.ENCODINGS, own)
+        if overwrite:
+            # From here on there is no older encoder, even if this process ends.
+            write_record(spark, UNFINISHED, path)
+        elif read_record(spark, path) is not None:
+            raise saved_already(path)
+        try:
+            lines.write.mode("overwrite" if overwrite else "error").parquet(f"{path}/encodings")
+        except AnalysisException as error:
+            if "PATH_ALREADY_EXISTS" in str(error):
+                raise saved_already(path) from error
+            raise
+        write_record(spark, joined.of_new_rows(*count_lines(lines)).to_text(), path)
 
     def read(self, path: str) -> tuple[Joined, Any]:
         """Let Spark read a folder that any engine has saved."""
+        from pyspark.errors import AnalysisException
+
         spark = self._frame.sparkSession
-        text = spark.read.parquet(f"{path}/joined").first()[0]
-        return Joined.from_text(text), spark.read.parquet(f"{path}/encodings")
+        text = read_record(spark, path)
+        if text is None or text == UNFINISHED:
+            raise not_saved(path)
+        joined = Joined.from_text(text)
+        try:
+            lines = spark.read.parquet(f"{path}/encodings")
+        except AnalysisException:
+            # There are no files.
+            joined.check_lines(0, 0, path)
+            raise
+        if joined.n_lines is not None:
+            joined.check_lines(*count_lines(lines), path)
+        return joined, lines
 
     @staticmethod
     def release(encodings: Any) -> None:
         """Let the workers drop encodings; they are computed again from X if they are needed."""
         encodings.unpersist()
+
+
+def write_record(spark: Any, text: str, path: str) -> None:
+    """Let Spark write the record of a folder, in place of one that is there."""
+    spark.createDataFrame([(text,)], "joined string").write.mode("overwrite").parquet(f"{path}/joined")
+
+
+def read_record(spark: Any, path: str) -> str | None:
+    """Let Spark read the record of a folder; None if there is none."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        text: str = spark.read.schema("joined string").parquet(f"{path}/joined").first()[0]
+    except (AnalysisException, TypeError):
+        # A folder without files has no first row.
+        return None
+    return text
+
+
+def count_lines(lines: Any) -> tuple[int, int]:
+    """Let Spark give what `look_up.sum_lines` gives."""
+    from pyspark.sql import functions
+
+    hashes = functions.xxhash64(functions.col(shuffle.ENCODINGS).cast("array<double>")).cast("decimal(20)")
+    n_lines, total = lines.agg(functions.count("*"), functions.sum(hashes)).first()
+    return n_lines, int(total or 0) % 2**64
 
 
 def keep_on_disks(frame: Any) -> Any:

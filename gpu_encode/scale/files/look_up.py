@@ -5,6 +5,7 @@ wherever they come from.  So a bucket holds all that its rows need, and no proce
 """
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
+from pyarrow.dataset import dataset
 
 from cpu_fallback.types import MISSING, Array
 from gpu_encode.fitting.columns import map_columns
@@ -22,9 +24,14 @@ from gpu_encode.scale.files.files import is_url
 from gpu_encode.scale.messages import check_outputs, no_such_column
 from gpu_encode.seam.ops import host
 from gpu_encode.tables import frames
-from gpu_encode.tables.categories.hashes import hash_categories
+from gpu_encode.tables.categories.hashes import hash_categories, hash_words
 from gpu_encode.tables.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.words.errors.tables import rows_have_changed
+
+# With this seed, XXH64 gives what Spark's functions give.
+SEED_OF_SPARK = 42
+# The record of a folder that is being written.
+UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,8 @@ class Joined:
     dtype : str
     n_rows : int
         Training rows; 0 if they were not counted.
+    n_lines, checksum : int, optional
+        What `sum_lines` gives for the lines that were saved with this object.
     """
 
     keys: list[JoinedKey]
@@ -83,6 +92,8 @@ class Joined:
     optional: list[str]
     dtype: str
     n_rows: int = 0
+    n_lines: int | None = None
+    checksum: int | None = None
 
     @property
     def needed(self) -> set[str]:
@@ -130,10 +141,18 @@ class Joined:
         check_outputs([*self.outputs, *others])
         return others
 
-    def of_new_rows(self) -> Self:
+    def of_new_rows(self, n_lines: int | None = None, checksum: int | None = None) -> Self:
         """Give only what new rows need."""
         keys = [replace(key, missing=key.missing[-len(key.outputs) :]) for key in self.keys]
-        return replace(self, keys=keys)
+        return replace(self, keys=keys, n_lines=n_lines, checksum=checksum)
+
+    def check_lines(self, n_lines: int, checksum: int, path: str) -> None:
+        """Raise ValueError if a folder does not have the lines that were saved with this object."""
+        if self.n_lines is not None and (self.n_lines, self.checksum) != (n_lines, checksum):
+            raise ValueError(
+                f"{path!r} has {n_lines:,} lines of encodings with checksum {checksum:#x}, but {self.n_lines:,} lines "
+                f"with checksum {self.checksum:#x} were saved: files were lost, added or changed since. Save again."
+            )
 
     def to_text(self) -> str:
         """Write everything as JSON."""
@@ -154,16 +173,83 @@ class Joined:
             A folder of this machine, or a URL that fsspec reaches.
         """
         filesystem, folder = folder_of(path)
+        table, name = pa.table({"joined": [self.to_text()]}), f"{folder}/joined/part-0.parquet"
         if filesystem is None:
             Path(folder, "joined").mkdir(parents=True, exist_ok=True)
-        table = pa.table({"joined": [self.to_text()]})
-        parquet.write_table(table, f"{folder}/joined/part-0.parquet", filesystem=filesystem)
+            parquet.write_table(table, f"{folder}/joined/.part-0")
+            Path(folder, "joined", ".part-0").replace(name)
+        else:
+            parquet.write_table(table, name, filesystem=filesystem)
 
     @classmethod
     def read(cls, path: str) -> Self:
-        """Read an object from ``path/joined``, whichever engine wrote it."""
+        """Read an object from ``path/joined``, whichever engine wrote it, after a check of the lines beside it."""
         filesystem, folder = folder_of(path)
-        return cls.from_text(parquet.read_table(f"{folder}/joined", filesystem=filesystem)["joined"][0].as_py())
+        try:
+            texts = parquet.read_table(f"{folder}/joined", filesystem=filesystem)["joined"].to_pylist()
+        except (FileNotFoundError, KeyError) as error:
+            # A folder without files has no columns.
+            raise not_saved(path) from error
+        if texts in ([], [UNFINISHED]):
+            raise not_saved(path)
+        joined = cls.from_text(texts[0])
+        if joined.n_lines is not None:
+            lines = dataset(f"{folder}/encodings", filesystem=filesystem, format="parquet")
+            batches = lines.to_batches(columns=[shuffle.ENCODINGS]) if lines.files else ()
+            found = sum(map(sum_lines, batches), sum_lines(None))
+            n_lines, checksum = found.tolist()
+            joined.check_lines(n_lines, checksum, path)
+        return joined
+
+
+def not_saved(path: str) -> FileNotFoundError:
+    """Error for a folder without the record that a save writes last."""
+    return FileNotFoundError(
+        f"{path!r} is no saved encoder, or its save was ended before it was done: nothing in it is used. Save again, "
+        "save(path, overwrite=True)."
+    )
+
+
+def saved_already(path: str) -> FileExistsError:
+    """Error for a folder that holds an encoder, or a part of one."""
+    return FileExistsError(f"{path!r} is there already: give another path, or save(path, overwrite=True).")
+
+
+def clear_folder(path: str, overwrite: bool) -> None:
+    """Make room for an encoder: remove the record of an older one first, then its lines; create the folder of lines.
+
+    Raises
+    ------
+    FileExistsError
+        If there is an encoder, or a part of one, and `overwrite` is false.
+    """
+    filesystem, folder = folder_of(path)
+    parts = [f"{folder}/{part}" for part in ("joined", "encodings")]
+    there = [part for part in parts if (Path(part).exists() if filesystem is None else filesystem.exists(part))]
+    if there and not overwrite:
+        raise saved_already(path)
+    for part in there:
+        if filesystem is None:
+            shutil.rmtree(part)
+        else:
+            filesystem.rm(part, recursive=True)
+    if filesystem is None:
+        Path(folder, "encodings").mkdir(parents=True)
+
+
+def sum_lines(lines: Any) -> Array:
+    """Give the number of some lines, and the sum of the hashes of their encodings, which Spark's ``xxhash64`` gives."""
+    if lines is None or not len(lines):
+        return np.zeros(2, np.uint64)
+    column = lines[shuffle.ENCODINGS]
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    # One form of zero and of NaN.
+    encodings = column.flatten().to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
+    encodings[np.isnan(encodings)] = np.nan
+    hashes = np.full(len(lines), SEED_OF_SPARK, np.uint64)
+    for words in encodings.view(np.uint64).reshape(len(lines), -1).T:
+        hashes = hash_words(words, hashes)
+    return np.array([len(lines), hashes.sum(dtype=np.uint64)], np.uint64)
 
 
 def folder_of(path: str) -> tuple[Any, str]:

@@ -172,6 +172,8 @@ class Summary:
             for word, counts in (("missing", self.missing), ("unseen", self.unseen))
             if counts is not None
         )
+        # A run that resumes another one encodes some of the rows.
+        own = "" if self.encoded == self.rows else f"{self.encoded:,} of "
         times = ", ".join(f"{name} {self.seconds[name]:.1f}" for name in STAGES if name in self.seconds)
         return (
             f"in {self.chunks:,} {'chunk' if self.chunks == 1 else 'chunks'} to {self.files:,} "
@@ -179,7 +181,7 @@ class Summary:
             f"written {amount(self.bytes_written)}, at most {amount(self.peak_bytes)} of memory"
             f"{f', {amount(self.bytes_spilled)} of categories on disk' if self.bytes_spilled else ''}\n"
             f"seconds: {times}\n"
-            f"{self.rows:,} rows of {self.columns} columns in {self.elapsed:.1f} s{shares}"
+            f"{own}{self.rows:,} rows of {self.columns} columns in {self.elapsed:.1f} s{shares}"
         )
 
 

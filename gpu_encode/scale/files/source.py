@@ -30,6 +30,7 @@ from gpu_encode.tables import frames
 from gpu_encode.tables.frames.column_choice import is_choice
 from gpu_encode.tables.frames.columns import index_of, learn_types_of_pandas
 from gpu_encode.words import notices
+from gpu_encode.words.errors.tables import did_you_mean
 from gpu_encode.words.errors.targets import DROP_OR_KEEP, stray_text, text_as_quantity
 from gpu_encode.words.errors.values import RowError
 
@@ -491,7 +492,7 @@ def open_source(source: Any, rules: TextRules = TextRules()) -> Source:  # noqa:
         schema = schema.append(pa.field(name, kind))
     for name in rules.text:
         if name not in schema.names:
-            hint = messages.did_you_mean(name, schema.names)
+            hint = did_you_mean(name, schema.names)
             notices.warn(f"text (--text) names {name!r}, which is no column of the source.{hint}")
     if missing_text:
         schema = decode_text(schema)

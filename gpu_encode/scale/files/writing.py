@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cpu_fallback.types import Array
-from gpu_encode.scale import messages
 from gpu_encode.scale.files import stores
 from gpu_encode.scale.files.files import is_url
 from gpu_encode.scale.files.formats import SUFFIXES, copy_rows, has_fixed_width, is_text, suffix_of
 from gpu_encode.scale.files.source import Source
 from gpu_encode.scale.files.stores import Store
 from gpu_encode.storage.archive import sync_file
+from gpu_encode.words.errors.tables import did_you_mean
 
 # Bytes in memory of a row group of Parquet, or of a batch of Arrow, and its most rows.
 GROUP_BYTES, MOST_GROUP_ROWS = 16 << 20, 1 << 19
@@ -273,7 +273,7 @@ def choose_destination(source: Source, destination: Any, compression: str | None
         text.endswith(("/", os.sep)) or (suffix is None and not path.suffix) or (store is None and path.is_dir())
     )
     if suffix is None and not is_folder:
-        hint = messages.did_you_mean(path.suffix, list(SUFFIXES))
+        hint = did_you_mean(path.suffix, list(SUFFIXES))
         raise ValueError(
             f"destination {text!r}: no known format has this suffix.{hint} Choose from {', '.join(SUFFIXES)}; for "
             f"a folder of this name write {text + '/'!r}."

@@ -68,6 +68,8 @@ class EncodingPlan:
         For each target, whether it is a quantity that some part holds as floats.
     float_weight : bool
         Whether some weights are floats.
+    checksum : int
+        As in `Profile`.
     """
 
     encoder: Encoder
@@ -79,6 +81,7 @@ class EncodingPlan:
     earlier: dict[int, NDArray[np.int64]]
     floats: list[bool]
     float_weight: bool
+    checksum: int = 0
 
     @property
     def plan(self) -> Plan:
@@ -201,8 +204,9 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
                 targets.warn_of_rare_classes(target.counts, folds)
     before = classes_before(profile, counts[0])
     floats = [target.are_floats and info.classes is None for target, info in known]
+    weighed, checksum = profile.float_weight, profile.checksum
     return EncodingPlan(
-        encoder, parameters, profile.n_rows, infos, plans, profile.values, before, floats, profile.float_weight
+        encoder, parameters, profile.n_rows, infos, plans, profile.values, before, floats, weighed, checksum
     )
 
 

@@ -95,6 +95,8 @@ class Profile:
         Keyed by the column that a scheme reads, and its role in the scheme.
     classes_from : dict of int to TargetProfile
         By the first row of each part, the classes of its rows; for folds that are dealt out within classes.
+    checksum : int
+        The engine's checksum of the rows, modulo 2**64; 0 if it makes none.
 
     Examples
     --------
@@ -112,6 +114,7 @@ class Profile:
     float_weight: bool = False
     values: dict[tuple[Any, str], ValueCounts] = field(default_factory=dict)
     classes_from: dict[int, TargetProfile] = field(default_factory=dict)
+    checksum: int = 0
 
     def __add__(self, other: "Profile") -> "Profile":
         if not self.n_rows or not other.n_rows:
@@ -125,6 +128,7 @@ class Profile:
             self.float_weight or other.float_weight,
             {read: mine + other.values[read] for read, mine in self.values.items()},
             self.classes_from | other.classes_from,
+            (self.checksum + other.checksum) % 2**64,
         )
 
     def moved(self, first_row: int) -> "Profile":

@@ -89,6 +89,8 @@ class PartialSums:
         For each target, the digits that its values need.
     segments : list of SegmentSums
         For each order of an ordered scheme, the sums of the rows between the ranks at which priors are taken.
+    checksum : int
+        As in `Profile`.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class PartialSums:
     model: Model | None = None
     reach: list[DigitSpan] = field(default_factory=list)
     segments: list[SegmentSums] = field(default_factory=list)
+    checksum: int = 0
 
     @property
     def n_categories(self) -> list[int]:
@@ -124,6 +127,7 @@ class PartialSums:
             self.model.join(other.model, in_place),
             [mine + theirs for mine, theirs in zip(self.reach, other.reach, strict=True)],
             [mine + theirs for mine, theirs in zip(self.segments, other.segments, strict=True)],
+            (self.checksum + other.checksum) % 2**64,
         )
 
 

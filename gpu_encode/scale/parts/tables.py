@@ -26,6 +26,7 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.seam.ops import host
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
 from gpu_encode.words.errors.parameters import wrong_type
+from gpu_encode.words.errors.tables import rows_have_changed
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,17 @@ class EncodingTables:
         return bool(self.before) and any(rule.needs_categories for rule in self.model.rules)
 
 
+def check_same_rows(encoding_plan: EncodingPlan, sums: PartialSums) -> None:
+    """Raise ValueError if other rows were summed than those for which the plan was made."""
+    if sums.n_rows != encoding_plan.n_rows:
+        raise ValueError(
+            f"{sums.n_rows} rows were summed, but {encoding_plan.n_rows} were looked through first. Every part must be "
+            "measured once, and all passes must read the same rows."
+        )
+    if sums.checksum != encoding_plan.checksum:
+        raise rows_have_changed("X has rows, or values of rows,")
+
+
 def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> EncodingTables:
     """Learn the encodings of new rows, as `TargetEncoder.fit_transform` does, and make the tables for training rows.
 
@@ -138,11 +150,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
         raise wrong_type("fit", "sums", sums, PartialSums)
     if sums.model is None:
         raise ValueError("There are no sums to learn from: measure the parts first, and add up what they give.")
-    if sums.n_rows != encoding_plan.n_rows:
-        raise ValueError(
-            f"{sums.n_rows} rows were summed, but {encoding_plan.n_rows} were looked through first. Every part must be "
-            "measured once, and all passes must read the same rows."
-        )
+    check_same_rows(encoding_plan, sums)
     model, reaches, segment_sums = sums.model.to_canonical(), sums.reach, sums.segments
     # If the caller no longer holds the sums, their memory becomes free for the tables.
     del sums

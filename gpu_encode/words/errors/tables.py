@@ -36,10 +36,24 @@ def not_one_column(role: str, shape: tuple[int, ...]) -> ValueError:
     return ValueError(f"{role} should be a 1d array, got an array of shape {shape} instead.")
 
 
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """Suggest the known words that are close to an unknown word, in upper or lower case.
+
+    Examples
+    --------
+    >>> did_you_mean("ID", ["shop", "id"]), did_you_mean("ID", ["shop"])
+    (" Did you mean 'id'?", '')
+    """
+    folded = difflib.get_close_matches(word.casefold(), {other.casefold() for other in known})
+    near = sorted(
+        (other for other in known if other.casefold() in folded), key=lambda other: folded.index(other.casefold())
+    )
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
 def unknown_column(role: str, name: object, present: Sequence[object], table: str = "X") -> ValueError:
     """Error for a column that X, or another table, lacks; it suggests the nearest names."""
-    near = difflib.get_close_matches(str(name), [str(other) for other in present])
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    hint = did_you_mean(str(name), list(map(str, present)))
     shown = ", ".join(map(repr, present[:20])) + (", ..." if len(present) > 20 else "")
     return ValueError(f"{role} {name!r} is not a column of {table}.{hint} {table[0].upper()}{table[1:]} has: {shown}.")
 
@@ -65,7 +79,8 @@ def rows_have_changed(what: str) -> ValueError:
     """Error for rows that differ from the rows of an earlier pass."""
     return ValueError(
         f"{what} that were not there in the first pass over the rows. All passes must read the same rows: do not write "
-        "to the source meanwhile, and make lazy sources give the same rows every time."
+        "to the source meanwhile, and make lazy sources give the same rows every time: keep what they gave once "
+        "(localCheckpoint() in Spark, materialize() in Ray, persist() in Dask)."
     )
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from gpu_encode import KFold, LeaveOneOut, MEstimate, TargetEncoder
 from gpu_encode.scale.engines import DistributedEncoder, distributed_encoder
+from gpu_encode.scale.engines import spark as spark_module
+from gpu_encode.scale.files.look_up import Joined
 from tests.scale.engines.rows import encoder, marked, rows, same
 from tests.scale.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
 
@@ -152,6 +154,32 @@ def test_saved_and_loaded(spark, frame, tmp_path):
     assert same(found, expected)
     alone = encoder(by_day, dtype="float32", handle_missing="prior").fit(rows().drop_columns(["sold"]), rows()["sold"])
     assert same(found, alone.transform(rows(seed=4).drop_columns(["sold", "day"])), "sold")
+
+
+@pytest.mark.daily
+def test_a_folder_holds_one_encoder(spark, frame, tmp_path):
+    path = str(tmp_path / "encodings")
+    zeros = encoder(BY_ID, handle_missing="nan").set_params(scale="logit")
+    first, second = shuffled().fit(frame, "sold"), DistributedEncoder(zeros, tables="shuffle").fit(frame, "held")
+    first.save(path)
+    expected = DistributedEncoder.load(path).transform(frame).toArrow()
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        second.save(path)
+    assert same(DistributedEncoder.load(path).transform(frame).toArrow(), expected)
+    with pytest.MonkeyPatch.context() as patch:
+        # The save ends before the record.
+        patch.setattr(spark_module, "count_lines", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            second.save(path, overwrite=True)
+    with pytest.raises(FileNotFoundError, match="ended before it was done"):
+        DistributedEncoder.load(path).transform(frame)
+    second.save(path, overwrite=True)
+    # The checksum that Spark wrote is that of this library, also of zeros and NaN.
+    assert Joined.read(path).n_lines == second.encodings_.count()
+    assert same(DistributedEncoder.load(path).transform(frame).toArrow(), second.transform(frame).toArrow())
+    next((tmp_path / "encodings" / "encodings").glob("*.parquet")).unlink()
+    with pytest.raises(ValueError, match="lines of encodings with checksum"):
+        DistributedEncoder.load(path).transform(frame)
 
 
 def test_a_setting_is_put_back(spark, frame):

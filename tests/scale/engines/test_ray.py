@@ -177,8 +177,14 @@ def test_tables_that_stay_in_ray(n_blocks, tmp_path):
     alone, new = encoder(BY_ID).fit(rows().drop_columns(["sold"]), rows()["sold"]), rows(seed=4).drop_columns(["sold"])
     assert same(collect(there.transform(dataset(n_blocks, new))), alone.transform(new))
     there.save(str(tmp_path / "tables"))
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        there.save(str(tmp_path / "tables"))
+    there.save(str(tmp_path / "tables"), overwrite=True)
     again = DistributedEncoder.load(str(tmp_path / "tables"))
     assert same(collect(again.transform(dataset(n_blocks, new))), alone.transform(new))
+    next((tmp_path / "tables" / "encodings").glob("*.parquet")).unlink()
+    with pytest.raises(ValueError, match="lines of encodings with checksum"):
+        again.transform(dataset(n_blocks, new))
 
 
 def test_rows_of_a_large_bucket_are_looked_up_in_pieces(monkeypatch):

@@ -269,13 +269,3 @@ def test_other_encoders_and_schemes():
         Shuffled(encoder(Holdout()), rows())
     with pytest.raises(ValueError, match="None of the parts has rows"):
         Shuffled(encoder(BY_ID), rows().slice(0, 0))
-
-
-def test_rows_that_change_between_passes():
-    reading = calls.read_training(encoder(BY_ID), dealt()[0], "sold", None, None)
-    fewer = dealt(rows().slice(5))[0].pick(["id", "sold"])
-    passes = iter([calls.beside_keys, lambda *_: fewer])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calls, "beside_keys", lambda *given: next(passes)(*given))  # noqa: PLW0108
-        with pytest.raises(ValueError, match="X has rows"):
-            calls.survey(encoder(BY_ID), dealt()[0], reading, training=True)

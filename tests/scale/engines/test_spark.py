@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import GroupKFold, KFold, OneHotEncoder, Ordered, StatisticEncoder, TargetEncoder, load
-from gpu_encode.scale.engines import orders
+from gpu_encode.scale.engines import DistributedEncoder, orders
+from gpu_encode.scale.engines.spark import SparkRows
 from tests.scale.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
 from tests.scale.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
 
@@ -191,6 +192,69 @@ def test_values_that_are_drawn_anew_are_refused(frame):
     table = kept.toArrow()
     expected = encoder("drawn").fit_transform(table.drop_columns(["sold"]), table["sold"])
     assert same(encoder("drawn").fit_transform(kept, "sold").toArrow(), expected, "sold")
+
+
+# In each, rows that are equal in the columns of order may come in any order.
+CHOSEN = {
+    "dropDuplicates": lambda frame: frame.dropDuplicates(["customer"]),
+    "limit": lambda frame: frame.orderBy("day").limit(100),
+    "offset": lambda frame: frame.offset(3),
+    "sample or randomSplit": lambda frame: frame.randomSplit([0.5, 0.5], seed=1)[0],
+    "row_number": lambda frame: over("row_number()", frame).where("made = 1"),
+    "lag": lambda frame: over("lag(price)", frame),
+    "sum over rows before": lambda frame: over("sum(price)", frame, "rows 2 preceding"),
+    "first": lambda frame: frame.join(frame.groupBy("shop").agg({"price": "first"}), "shop"),
+    "max_by": lambda frame: frame.join(frame.groupBy("shop").agg(expr("max_by(price, day)")), "shop"),
+    "limit of a query inside": lambda frame: frame.where("id in (select id from visits limit 5)"),
+}
+SETTLED = {
+    "distinct": lambda frame: frame.distinct(),
+    "dropDuplicates of all columns": lambda frame: frame.dropDuplicates(),
+    "no rows": lambda frame: frame.limit(0).union(frame),
+    "rank": lambda frame: over("rank()", frame),
+    "sum of a range": lambda frame: over("sum(day)", frame),
+    "sum of all": lambda frame: over("sum(day)", frame, "rows between unbounded preceding and unbounded following"),
+    "mean": lambda frame: frame.join(frame.groupBy("shop").agg({"day": "avg"}), "shop"),
+    "checkpoint": lambda frame: frame.dropDuplicates(["customer"]).localCheckpoint(),
+}
+
+
+def over(function, frame, rows=""):
+    return frame.selectExpr("*", f"{function} over (partition by shop order by day {rows}) as made")
+
+
+def expr(text):
+    from pyspark.sql import functions
+
+    return functions.expr(text)
+
+
+@pytest.mark.daily
+def test_rows_that_are_chosen_anew_are_refused(frame):
+    frame.createOrReplaceTempView("visits")
+    for name, choose in CHOSEN.items():
+        for call in (encoder(BY_ID).fit_transform, DistributedEncoder(encoder(BY_ID), tables="shuffle").fit):
+            with pytest.raises(ValueError, match=rf"\({name.split(' of a query')[0]}\).*localCheckpoint\(\)"):
+                call(choose(frame), "sold")
+        with pytest.raises(ValueError, match=r"persist\(\) is not enough"):
+            SparkRows(choose(frame).cache()).check_repeatable()
+    for choose in SETTLED.values():
+        SparkRows(choose(frame)).check_repeatable()
+
+
+def test_names_that_are_one_to_spark(spark, frame):
+    twice = frame.withColumnRenamed("color", "SHOP")
+    with pytest.raises(ValueError, match="'shop' and 'SHOP'"):
+        encoder(BY_ID).fit(twice, "sold")
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert "SHOP" in SparkRows(twice).schema.names
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    with pytest.raises(ValueError, match="Did you mean 'id'"):
+        encoder(KFold(3, by="ID")).fit_transform(frame, "sold")
+    with pytest.raises(ValueError, match="Did you mean 'sold'"):
+        encoder(BY_ID).fit(frame, "SOLD")
 
 
 def test_vectors_are_names(frame):

@@ -104,6 +104,9 @@ def test_an_error_keeps_what_is_finished(
     encoder = TargetEncoder(columns=["city"])
     summary = encode(rows, interrupted / "codes", encoder, "sold", chunk_rows=64, resume=True)
     assert summary.files == 7 - len(finished)
+    told = repr(summary).splitlines()[-1]
+    assert 0 < summary.encoded < len(orders)
+    assert told.startswith(f"{summary.encoded} of {len(orders)} rows of ")
     fitted, expected = in_memory(encoder, orders, "sold")
     assert_same_table(read_folder(interrupted / "codes"), expected)
     assert_same_encoder(encoder, fitted)

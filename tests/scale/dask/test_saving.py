@@ -1,0 +1,160 @@
+"""A folder of encodings is valid only once its save has ended: no row is encoded from a part of one."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from gpu_encode import TargetEncoder, transform_dataset
+from gpu_encode.scale.engines import DistributedEncoder
+
+dask = pytest.importorskip("dask", reason="the extra dask has Dask")
+dd = pytest.importorskip("dask.dataframe")
+pytestmark = pytest.mark.host
+ROOT = Path(__file__).parents[3]
+N_ROWS = 400
+# The process ends before the step with this number: each removal, each file of lines, the record and its renaming.
+KILLED = """
+import os, shutil, sys
+from pathlib import Path
+from pyarrow import parquet
+from tests.scale.dask import test_saving
+path, last = sys.argv[1], int(sys.argv[2])
+encoder = test_saving.fitted(1)
+steps = 0
+
+def dying(function):
+    def call(*given, **named):
+        global steps
+        if steps == last:
+            os._exit(9)
+        steps += 1
+        return function(*given, **named)
+    return call
+
+shutil.rmtree, parquet.write_table = dying(shutil.rmtree), dying(parquet.write_table)
+Path.replace = dying(Path.replace)
+encoder.save(path, overwrite=True)
+print(steps)
+"""
+
+
+def rows():
+    return pd.DataFrame({"shop": np.arange(N_ROWS) % 150, "sold": np.arange(N_ROWS) % 7 % 2})
+
+
+def fitted(flip):
+    """Fit an encoder whose lines are in several buckets."""
+    from gpu_encode.scale.dask import shuffle
+
+    with pytest.MonkeyPatch.context() as patch, dask.config.set(scheduler="synchronous"):
+        patch.setattr(shuffle, "BUCKET_BYTES", 1 << 13)
+        X = dd.from_pandas(rows(), npartitions=2)
+        encoder = DistributedEncoder(TargetEncoder(columns=["shop"], device="cpu", smooth=None), tables="shuffle")
+        encoder.fit(X[["shop"]], (X["sold"] + flip) % 2)
+    assert len(encoder.encodings_.lines) > 2
+    return encoder
+
+
+@pytest.fixture
+def saved(tmp_path):
+    with dask.config.set(scheduler="synchronous"):
+        fitted(0).save(str(tmp_path / "shops"))
+        yield tmp_path / "shops"
+
+
+def loaded(path):
+    X = dd.from_pandas(rows()[["shop"]], npartitions=3)
+    return DistributedEncoder.load(str(path)).transform(X).compute()["shop"].to_numpy()
+
+
+def expected(flip):
+    y = (rows()["sold"] + flip) % 2
+    return (
+        TargetEncoder(columns=["shop"], device="cpu", smooth=None)
+        .fit(rows()[["shop"]], y)
+        .transform(rows()[["shop"]])["shop"]
+        .to_numpy()
+    )
+
+
+def test_a_saved_encoder_is_not_mixed_with_another(saved):
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        fitted(1).save(str(saved))
+    assert np.array_equal(loaded(saved), expected(0))
+    fitted(1).save(str(saved), overwrite=True)
+    assert np.array_equal(loaded(saved), expected(1))
+
+
+@pytest.mark.slow
+def test_a_save_that_is_ended_at_any_step_is_refused_or_whole(saved, tmp_path):
+    whole, last, ended = tmp_path / "whole", 0, []
+    shutil.copytree(saved, whole)
+    while True:
+        shutil.rmtree(saved)
+        shutil.copytree(whole, saved)
+        command = [sys.executable, "-c", KILLED, str(saved), str(last)]
+        done = subprocess.run(
+            command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "GPU_ENCODE_COMPILE": "never"}, check=False
+        )
+        if not done.returncode:
+            break
+        assert done.returncode == 9
+        ended.append(last)
+        if last == 0:
+            assert np.array_equal(loaded(saved), expected(0))
+        else:
+            with pytest.raises(FileNotFoundError, match="ended before it was done"):
+                loaded(saved)
+            with pytest.raises(FileExistsError):
+                fitted(1).save(str(saved))
+        last += 1
+    assert len(ended) >= 6
+    assert np.array_equal(loaded(saved), expected(1))
+
+
+def lose_a_file(path):
+    next(path.glob("*.parquet")).unlink()
+
+
+def add_a_file(path):
+    shutil.copy(next(path.glob("*.parquet")), path / "more.parquet")
+
+
+def change_an_encoding(path):
+    file = next(path.glob("*.parquet"))
+    table = parquet.read_table(file)
+    cells = table["encodings"].to_pylist()
+    cells[0] = [cells[0][0] + 0.25]
+    parquet.write_table(table.set_column(table.column_names.index("encodings"), "encodings", pa.array(cells)), file)
+
+
+def lose_all_files(path):
+    for file in path.glob("*.parquet"):
+        file.unlink()
+
+
+@pytest.mark.parametrize("change", [lose_a_file, lose_all_files, add_a_file, change_an_encoding])
+def test_files_that_changed_since_are_refused(saved, tmp_path, change):
+    change(saved / "encodings")
+    with pytest.raises(ValueError, match="lines of encodings with checksum"):
+        loaded(saved)
+    parquet.write_table(pa.table({"shop": [1]}), tmp_path / "new.parquet")
+    with pytest.raises(ValueError, match="lines of encodings with checksum"):
+        transform_dataset(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
+
+
+def test_folders_of_earlier_versions_have_no_checksum(saved):
+    from gpu_encode.scale.files.look_up import Joined
+
+    text = Joined.read(str(saved)).to_text()
+    older = text.replace(', "n_lines": ' + text.split('"n_lines": ')[1], "}")
+    parquet.write_table(pa.table({"joined": [older]}), saved / "joined" / "part-0.parquet")
+    assert np.array_equal(loaded(saved), expected(0))
