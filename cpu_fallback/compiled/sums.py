@@ -121,7 +121,8 @@ def accumulate_range(
         fill_slots(rows, source, begin, steps, n_lines, folds, fold_state, own)
         if lines[1] - lines[0] < n_lines:
             n = pick_rows(rows.numbers, begin, first, last, own, picked)
-            add_rows(picked.rows, 0, n, 0, room, own[:n], accumulators)
+            if n:
+                add_rows(picked.rows, 0, n, 0, room, own[:n], accumulators)
         else:
             add_rows(rows, begin, begin + len(own), 0, room, own, accumulators)
 
