@@ -54,4 +54,4 @@ def test_every_public_estimator_passes(name: str) -> None:
 def test_the_lists_name_public_estimators() -> None:
     """No name stands in a list that is no estimator."""
     assert {*EXPECTED, *NOT_CHECKED} <= {*ESTIMATORS}
-    assert len(ESTIMATORS) >= 22
+    assert len(ESTIMATORS) >= 21
