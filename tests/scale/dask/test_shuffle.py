@@ -263,7 +263,7 @@ def test_rows_that_change_between_passes():
         return WHOLE.iloc[: 50 + next(passes)]
 
     cut = dd.from_map(part, [0], meta=WHOLE.iloc[:0])
-    with pytest.raises(ValueError, match="partition 0 has rows that were not there"):
+    with pytest.raises(ValueError, match="partition 0 has rows, or values of rows, that were not there"):
         DistributedEncoder(TargetEncoder(), tables="shuffle").fit(cut[KEYS], cut["sold"])
 
 
