@@ -16,9 +16,9 @@ ENCODERS = {
     for name in gpu_encode.__all__
     if name.endswith("Encoder") and name not in ("FactorizationEncoder", "ProximityEncoder")
 }
-# Parameters that have another option.
 # Schemes that a word alone does not make, and their parameter for a column.
 NEED_A_COLUMN = {"GroupKFold": "groups", "TimeFolds": "time"}
+# Parameters that have another option.
 ELSEWHERE = {
     "columns": "use --columns or --interactions instead",
     "random_state": "use --seed instead",

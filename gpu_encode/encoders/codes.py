@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
@@ -131,17 +132,23 @@ class CodesModel(Model):
     @property
     def by_key(self) -> bool:  # type: ignore[override]
         """Whether each encoding of a row follows from a single key."""
-        return self.learned is not None and self.learned.blocks() is not None
+        return self._positions is not None
 
     def values_of(self, entry: int) -> list[Any]:  # noqa: ARG002
         """Give no values, since all encodings are numbers."""
         return []
 
     def positions(self) -> list[list[int]] | None:
-        """Give for each key the positions of its values in the output."""
+        """Give for each key the positions of its values in the output, if each follows from a single key."""
+        return self._positions
+
+    @cached_property
+    def _positions(self) -> list[list[int]] | None:
+        if self.learned is None or (blocks := self.learned.blocks()) is None:
+            return None
         found: list[list[int]] = [[] for _ in self.keys]
         start = 0
-        for key, table in self.learned.blocks():
+        for key, table in blocks:
             found[key] += range(start, start := start + table.shape[1])
         return found
 

@@ -27,6 +27,13 @@ def ops(request: pytest.FixtureRequest) -> Iterator[Ops]:
         yield operations
 
 
+@pytest.fixture(scope="module")
+def compiled() -> Iterator[Ops]:
+    """The compiled backend, on as many threads as it takes."""
+    with backend("compiled") as operations:
+        yield operations
+
+
 @pytest.fixture(params=[1, 2, 3])
 def n_threads(request: pytest.FixtureRequest) -> Iterator[int]:
     """So many threads of the compiled backend, however few rows there are."""

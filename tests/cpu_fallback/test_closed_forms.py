@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from cpu_fallback.types import Rows
-from tests import backends
 from tests.cases import pairs
 from tests.cpu_fallback.test_row_encodings import RULES, SMOOTHINGS
 from tests.cuda.test_leave_one_out import CLOSED, N_CATEGORIES, TARGETS, Data, assert_same
@@ -20,12 +19,6 @@ EXTREMES = {
 }
 # No GPU is needed.
 pytestmark = pytest.mark.host
-
-
-@pytest.fixture(scope="module")
-def compiled():
-    with backends.backend("compiled") as operations:
-        yield operations
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from cpu_fallback.fused_rules import (
 )
 from cpu_fallback.row_numbers import TimeOrder
 from cpu_fallback.types import Layout, Rows, SumShape, digit_window
-from tests import backends
 from tests.cases import pairs
 from tests.cpu_fallback.test_closed_forms import EXTREMES
 from tests.cuda.test_leave_one_out import TARGETS
@@ -37,12 +36,6 @@ RULES = {
 }
 # No GPU is needed.
 pytestmark = pytest.mark.host
-
-
-@pytest.fixture(scope="module")
-def compiled():
-    with backends.backend("compiled") as operations:
-        yield operations
 
 
 @pytest.fixture

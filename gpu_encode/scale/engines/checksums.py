@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cpu_fallback.types import Array
-from gpu_encode.tables.categories.hashes import PRIME_1, PRIME_2, PRIME_3, WORD, Words, finish
+from gpu_encode.tables.categories.hashes import PRIME_1, PRIME_2, PRIME_3, WORD, Words, finish, words_at_bytes
 from gpu_encode.tables.categories.strings import buffers_of
 
 # Rows whose words fit a cache.
@@ -95,11 +95,7 @@ def words_of_numbers(numbers: Array) -> Words:
 
 def words_of_texts(offsets: Array, characters: Array) -> Words:
     """Mix the bytes of each text, eight at a time, into a word."""
-    lengths, at = np.diff(offsets).astype(np.int64), offsets[:-1].astype(np.int64) - offsets[0]
-    held = np.zeros(int(offsets[-1] - offsets[0]) + WORD, np.uint8)
-    held[:-WORD] = characters[offsets[0] : offsets[-1]]
-    # A word may begin at any byte.
-    eights = np.ndarray((len(held) - WORD + 1,), "<u8", held, strides=(1,))
+    lengths, at, held, eights = words_at_bytes(offsets, characters)
     hashes = lengths.astype(np.uint64) * PRIME_2
     for begin in range(0, min(int(lengths.max(initial=0)), LONG), WORD):
         rows = np.flatnonzero(lengths > begin)

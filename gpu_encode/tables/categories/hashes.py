@@ -93,11 +93,7 @@ def hash_words(words: Words, seeds: Words) -> Words:
 
 def hash_rows(offsets: Array, characters: Array, seeds: Words) -> Words:
     """Give the hash of each row of bytes; all rows take each step together."""
-    lengths, at = np.diff(offsets).astype(np.int64), offsets[:-1] - offsets[0]
-    held = np.zeros(int(offsets[-1] - offsets[0]) + WORD, np.uint8)
-    held[:-WORD] = characters[offsets[0] : offsets[-1]]
-    # A word may begin at any byte.
-    words = np.ndarray((len(held) - WORD + 1,), "<u8", held, strides=(1,))
+    lengths, at, held, words = words_at_bytes(offsets, characters)
     halves = np.ndarray((len(words),), "<u4", held, strides=(1,))
     hashes = seeds + PRIME_5
     long = np.flatnonzero(lengths >= STRIPE)
@@ -113,6 +109,14 @@ def hash_rows(offsets: Array, characters: Array, seeds: Words) -> Words:
             at[rows] += size
             left[rows] -= size
     return finish(hashes)
+
+
+def words_at_bytes(offsets: Array, characters: Array) -> tuple[Array, Array, Array, Words]:
+    """Give length and beginning of each row of bytes, the bytes with a word of zeros, and the word at each byte."""
+    lengths, at = np.diff(offsets).astype(np.int64), offsets[:-1].astype(np.int64) - offsets[0]
+    held = np.zeros(int(offsets[-1] - offsets[0]) + WORD, np.uint8)
+    held[:-WORD] = characters[offsets[0] : offsets[-1]]
+    return lengths, at, held, np.ndarray((len(held) - WORD + 1,), "<u8", held, strides=(1,))
 
 
 def hash_stripes(words: Words, at: Array, stripes: Array, seeds: Words) -> Words:
