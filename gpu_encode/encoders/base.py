@@ -914,9 +914,9 @@ class CategoryEncoder(Encoder):
         output            2.2 GiB
         in all, at most   8.2 GiB
         free (cuda)       7.0 GiB
-        fits              no; in 2 batches of keys or in 2 parts of rows (partial_fit, encode_dataset)
+        fits              no; in 3 batches of keys or in 2 parts of rows (partial_fit, encode_dataset)
         >>> plan.batches
-        [['shop', 'city', 'day', 'shop_x_city'], ['shop_x_day', 'city_x_day']]
+        [['shop', 'city', 'day'], ['shop_x_city', 'shop_x_day'], ['city_x_day']]
         """
         # Few calls need a plan.
         from gpu_encode.fitting.memory_plan import Asked, plan_memory
