@@ -1,12 +1,17 @@
 """Walk through an order: segments of rows that share a prior, and the sums of all rows before them."""
 
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.border import Array, freeze, stage
+from cpu_fallback.compiled.folds import walk_share
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
-from cpu_fallback.row_numbers import Order, TimeOrder
+from cpu_fallback.row_numbers import Order, Permutation, TimeOrder
 
 # Indices of the state: end of the current segment, beginning of its last tie, end of the sums of its prior.
 END, PIVOT, BACK = 0, 1, 2
@@ -91,3 +96,37 @@ def pause(walk: Walk, at: int) -> None:
     if len(walk.starts) and at == walk.state[PIVOT]:
         for i in range(len(walk.totals)):
             walk.held[i] = walk.totals[i]
+
+
+def edges_of(n_rows: int, size: int, starts: Array | None = None) -> list[tuple[int, int]]:
+    """Cut ranks into tiles of a size; with the ranks at which times begin, a tile ends where a time ends."""
+    edges, ends = [0], None if starts is None else np.append(starts, n_rows)
+    while edges[-1] < n_rows:
+        end = min(edges[-1] + size, n_rows)
+        edges.append(end if ends is None else int(ends[np.searchsorted(ends, end)]))
+    return list(pairwise(edges))
+
+
+def rows_of(order: Permutation, start: int, stop: int) -> Array:
+    """Give the row at each rank in [start, stop), computed by the calling thread."""
+    numbers = np.empty(stop - start, np.int64)
+    walk_share(order, False, start, 0, len(numbers), numbers)
+    return freeze(numbers, np.int64)
+
+
+def cut_order(order: Order, edges: list[tuple[int, int]]) -> Iterator[tuple[int, int, Array]]:
+    """Give the tiles of an order with these edges, and their row numbers; these are empty for rows in their own order.
+
+    For a random order, a second thread computes the numbers of the next tile while the caller works on this one.
+    """
+    if not isinstance(order, Permutation):
+        numbers = freeze(order.rows if isinstance(order, TimeOrder) else np.zeros(0), np.int64)
+        yield from ((start, stop, numbers[start:stop]) for start, stop in edges)
+    elif threads.threads() == 1:
+        yield from ((start, stop, rows_of(order, start, stop)) for start, stop in edges)
+    else:
+        helper, ahead = threads.pool(threads.threads() - 1), deque[Any]()
+        for number, edge in enumerate(edges):
+            while len(ahead) < min(2, len(edges) - number):
+                ahead.append(helper.submit(rows_of, order, *edges[number + len(ahead)]))
+            yield *edge, ahead.popleft().result()

@@ -46,7 +46,7 @@ from cpu_fallback.compiled.closed_forms import (
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.estimates import in_range, is_all
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
-from cpu_fallback.compiled.ordered_digits import SMALLEST_SHARE, run_counting, write_rows
+from cpu_fallback.compiled.ordered_digits import SMALLEST_SHARE, run_for_rows, write_rows
 from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.row_encodings import CellRule, Destination, destination, flag, write
 from cpu_fallback.compiled.shrinkage import blend_near
@@ -327,5 +327,7 @@ def leave_one_out_encodings(
     if 0 < len(numbers) < len(rows):
         parts = parts_of(rows.pick(numbers), layout)
     if len(numbers):
-        lost += run_counting(leave_out_range, len(numbers), (*sums, parts, freeze(numbers, np.int64), cell_rule), to)
+        lost += sum(
+            run_for_rows(leave_out_range, len(numbers), (*sums, parts, freeze(numbers, np.int64), cell_rule), to)
+        )
     return lost

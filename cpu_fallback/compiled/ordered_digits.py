@@ -210,7 +210,7 @@ def encode_from_digits(
         parts = parts_of(here, layout)
         reached, segments = hand_out(parts, at, stop, cell_rule, walk, table, tile)
         given = parts.codes, numbers, at, walk.burned, cell_rule, tile
-        lost += run_counting(blend_seen, reached - at, given, to)
+        lost += sum(run_for_rows(blend_seen, reached - at, given, to))
         for part in tile.priors:
             part[:, 0] = part[:, segments - 1]
         lines = tile.around.reshape(MOST_SEGMENTS, -1)
@@ -220,13 +220,13 @@ def encode_from_digits(
     return lost
 
 
-def run_counting(work: Callable[..., int], n_rows: int, given: tuple[Any, ...], to: Destination) -> int:
-    """Call work(*given, start, stop, to) for shares of the rows, and sum the results."""
+def run_for_rows(work: Callable[..., int], n_rows: int, given: tuple[Any, ...], to: Destination) -> list[int]:
+    """Call work(*given, start, stop, to) for shares of the rows, and give the results."""
     parts = threads.shares(n_rows, smallest=SMALLEST_SHARE)
-    counts = [0] * len(parts)
+    results = [0] * len(parts)
 
-    def count(share: int) -> None:
-        counts[share] = work(*given, *parts[share], to)
+    def one(share: int) -> None:
+        results[share] = work(*given, *parts[share], to)
 
-    threads.run(count, len(parts))
-    return sum(counts)
+    threads.run(one, len(parts))
+    return results
