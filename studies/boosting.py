@@ -1,7 +1,7 @@
 """Target statistics inside boosted trees, as in the table of CatBoost's paper: what does each cost on new rows?
 
     python -m studies.boosting TABLE [TABLE ...] [--target COLUMN] [--positive VALUE] [--columns a,b,c]
-                               [--numbers d,e] [--order 2] [--rows 6000] [--folds 5] [--rounds 100]
+                               [--numbers d,e] [--order 1] [--rows 10000] [--folds 5] [--rounds 100]
                                [--statistics NAME ...] [--out FOLDER]
     python -m studies.boosting --quick --rows 300        # every line once, on rows made here; measures nothing
 
@@ -223,8 +223,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--positive", help="value of the target that is class 1")
     add("--columns", type=lambda text: text.split(","), help="columns that are used; all others unless given")
     add("--numbers", type=lambda text: text.split(","), default=[], help="columns that are cut at deciles")
-    add("--order", type=whole_number, default=2, help="most columns of a conjunction")
-    add("--rows", type=whole_number, default=6_000, help="at most, of each table, drawn at random")
+    add("--order", type=whole_number, default=1, help="most columns of a conjunction")
+    add("--rows", type=whole_number, default=10_000, help="at most, of each table, drawn at random")
     add("--folds", type=whole_number, default=5, help="outer folds")
     add("--rounds", type=whole_number, default=100, help="trees")
     add("--statistics", type=names_of(STATISTICS, "statistic"), default=list(STATISTICS), help="separated by commas")
