@@ -135,10 +135,10 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
         if isinstance(self.columns, str):
             raise TypeError(f"columns of NumberFiller is a list of names. Write columns=[{self.columns!r}].")
         frame = read_frame(X)
-        by = [self.by] if self.by is None or isinstance(self.by, str) else [*self.by]
+        by = [EVERYTHING] if self.by is None else [self.by] if isinstance(self.by, str) else [*self.by]
         named = [name for name in frame.columns if frame.schema[name].is_numeric() and name not in by]
         self.columns_ = named if self.columns is None else [*self.columns]
-        key = tuple(by) if len(by) > 1 else by[0] or EVERYTHING
+        key = by[0] if len(by) == 1 else tuple(by)
         encoder = StatisticEncoder([self.statistic], columns=[key], values=self.columns_, cv=self.cv)
         encoded = encoder.fit_transform(self._with_groups(X), groups=groups)
         self.encoder_, self.n_features_in_ = encoder, len(frame.columns)
