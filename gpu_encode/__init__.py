@@ -45,7 +45,7 @@ Hierarchies, values of `hierarchy`: coarser categories as priors
 Estimators
     VoteClassifier, VoteRegressor                           encodings as votes
     ProximityClassifier, ProximityRegressor                 votes of training rows
-    ConvexBlend                                             shares of several models' predictions
+    ConvexBlend, SquaredErrorBlend                          shares of several models' predictions
 
 Functions
     encode_dataset, transform_dataset   files of any size
@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from gpu_encode.methods.votes.blends import ConvexBlend
     from gpu_encode.methods.votes.classifier import VoteClassifier
     from gpu_encode.methods.votes.regressor import VoteRegressor
+    from gpu_encode.methods.votes.squared_error_blend import SquaredErrorBlend
     from gpu_encode.scale.files.encoding import encode_dataset
     from gpu_encode.scale.files.new_rows import drift_dataset, transform_dataset
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
@@ -125,6 +126,7 @@ _HOME = {
     "OneHotEncoder": "encoders.one_hot.encoder",
     "OrdinalEncoder": "encoders.ordinal.encoder",
     "SpectralEncoder": "methods.factors.spectral",
+    "SquaredErrorBlend": "methods.votes.squared_error_blend",
     "StatisticEncoder": "encoders.statistic",
     "TargetEncoder": "encoders.target",
     "VoteClassifier": "methods.votes.classifier",
@@ -185,6 +187,7 @@ __all__ = [
     "ProximityRegressor",
     "Sigmoid",
     "SpectralEncoder",
+    "SquaredErrorBlend",
     "StatisticEncoder",
     "TargetEncoder",
     "TimeFolds",

@@ -41,6 +41,7 @@ STATE_CLASSES = {
     "gpu_encode.methods.votes.blends": "ConvexBlend",
     "gpu_encode.methods.votes.classifier": "VoteClassifier",
     "gpu_encode.methods.votes.regressor": "VoteRegressor",
+    "gpu_encode.methods.votes.squared_error_blend": "SquaredErrorBlend",
     "gpu_encode.schemes.folds": "FoldNumbers Greedy GroupKFold Holdout KFold TimeFolds",
     "gpu_encode.schemes.orders": "LeaveOneOut Ordered",
     "gpu_encode.study.tuning.estimator": "TunedEncoderCV",

@@ -30,6 +30,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     "ProximityClassifier": {WEIGHTS: LEFT_OUT},
     "ProximityRegressor": {WEIGHTS: LEFT_OUT},
     "SpectralEncoder": {WEIGHTS: EQUAL_VALUES},
+    "SquaredErrorBlend": {"check_dtype_object": "predictions are numbers"},
     "VoteRegressor": {
         WEIGHTS: "folds are of rows, so a row that weighs two is in one fold, and two rows may be in two"
     },
