@@ -314,6 +314,11 @@ def is_partitioned(data: Any) -> bool:
 def engine_holding(data: Any) -> str | None:
     """Name the engine that holds a table in partitions; None if this process does.
 
+    Raises
+    ------
+    TypeError
+        For a frame of pandas on Spark.
+
     Examples
     --------
     >>> import pandas as pd
@@ -322,11 +327,6 @@ def engine_holding(data: Any) -> str | None:
     >>> table = pd.DataFrame({"shop": ["a", "b"]})
     >>> engine_holding(from_pandas(table, npartitions=1)), engine_holding(table)
     ('dask', None)
-
-    Raises
-    ------
-    TypeError
-        For a frame of pandas on Spark.
     """
     if is_partitioned(data):
         return "dask"
