@@ -75,7 +75,7 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
     statistic: Literal["mean", "median"] = "mean"
     cv: CrossFitting = 5
 
-    def fit(self, X: Table, y: Any = None, *, groups: Vector | None = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Table, y: Table | None = None, *, groups: Vector | None = None) -> Self:  # noqa: ARG002
         """Learn what missing numbers of new rows become.
 
         Parameters
@@ -98,7 +98,7 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
         self._learn(X, groups)
         return self
 
-    def fit_transform(self, X: Table, y: Any = None, *, groups: Vector | None = None) -> Any:  # noqa: ARG002
+    def fit_transform(self, X: Table, y: Table | None = None, *, groups: Vector | None = None) -> Any:  # noqa: ARG002
         """Fill training rows, each missing number from rows that the row may see.
 
         Parameters
