@@ -17,6 +17,7 @@ Encoders of one column or joint key at a time
     OneHotEncoder             a column of zeros and ones for each category
     HashingEncoder            a hash of the value
     ClusterEncoder            the cluster of similar categories
+    NumberFiller              missing numbers by the mean of their group
     TunedEncoderCV            one of these, with the smoothing that held-out rows choose at each fit
 
 Encoders of several columns together
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from gpu_encode.methods.factors.cooccurrence import CooccurrenceEncoder
     from gpu_encode.methods.factors.spectral import SpectralEncoder
     from gpu_encode.methods.factors.tensor import FactorizationEncoder
+    from gpu_encode.methods.number_filler import NumberFiller
     from gpu_encode.methods.proximity.encoder import ProximityEncoder
     from gpu_encode.methods.proximity.estimators import ProximityClassifier, ProximityRegressor
     from gpu_encode.methods.votes.blend_matrix import blend_matrix
@@ -123,6 +125,7 @@ _HOME = {
     "GradientEncoder": "encoders.gradient",
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
+    "NumberFiller": "methods.number_filler",
     "OneHotEncoder": "encoders.one_hot.encoder",
     "OrdinalEncoder": "encoders.ordinal.encoder",
     "SpectralEncoder": "methods.factors.spectral",
@@ -176,6 +179,7 @@ __all__ = [
     "LeaveOneOut",
     "MEstimate",
     "MergeableStatistic",
+    "NumberFiller",
     "OneHotEncoder",
     "Ordered",
     "OrdinalEncoder",

@@ -35,6 +35,7 @@ STATE_CLASSES = {
     "gpu_encode.methods.factors.cooccurrence": "CooccurrenceEncoder Neighbours",
     "gpu_encode.methods.factors.spectral": "SpectralEncoder Spectrum",
     "gpu_encode.methods.factors.tensor": "FactorizationEncoder Factors",
+    "gpu_encode.methods.number_filler": "NumberFiller",
     "gpu_encode.methods.proximity.encoder": "ProximityEncoder",
     "gpu_encode.methods.proximity.estimators": "ProximityClassifier ProximityRegressor",
     "gpu_encode.methods.proximity.learned": "LearnedVotes",
