@@ -93,21 +93,23 @@ def transform(encoder: Encoder, X: Any) -> Any:
     """Encode new rows lazily; columns that fit has not seen come last."""
     check_is_fitted(encoder, "_model")
     rows = rows_of(X)
-    names = names_of(rows)
-    if encoder._model.feature_names is not None:
-        require_columns(encoder, names)
-    shared = plain_output(encoder), [name for name in names if name in (encoder._model.feature_names or names)]
-    return rows.map(transform_table, shared)
+    return rows.map(transform_table, (plain_output(encoder), features_of(encoder, names_of(rows))))
+
+
+def features_of(encoder: Encoder, names: list[str]) -> list[str]:
+    """List those of the columns of new rows that were there at fit; ValueError if one is missing."""
+    known = encoder._model.feature_names
+    if known is None:
+        return names
+    require_columns(encoder, names)
+    return [name for name in names if name in known]
 
 
 def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
     """Compare new rows with the training rows of the encoder now, in one pass."""
     model, rows = encoder._counted(), rows_of(X)
-    names = names_of(rows)
-    if encoder._model.feature_names is not None:
-        require_columns(encoder, names)
-    features = [name for name in names if name in (encoder._model.feature_names or names)]
-    return rows.pick(features).add_up(count_table, encoder, RowCounts()).beside(model)
+    counted = rows.pick(features_of(encoder, names_of(rows)))
+    return counted.add_up(count_table, encoder, RowCounts()).beside(model)
 
 
 def partial_fit(_: Any, X: Any, *__: Any, **___: Any) -> None:

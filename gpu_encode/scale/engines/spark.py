@@ -1,8 +1,6 @@
 """Spark: the rows of its frames, `fit(frame, y="clicked")`, and tables of categories that stay in Spark.
 
-Encoders are not Estimators of pyspark.ml.  Its Pipeline calls ``fit(frame).transform(frame)``, which would give
-training rows the encodings of new rows, with their own target in them; it has no step for training encodings.  A fitted
-encoder is also the same object whichever engine fitted it: it is saved in one file, and used without Spark.
+A fitted encoder is the same object whichever engine fitted it: it is saved in one file, and used without Spark.
 
 Tables of categories stay in Spark: its own shuffle adds up the sums of each category, and joins the tables to rows.
 """
