@@ -48,7 +48,11 @@ HOMES = {
         "gpu_encode.tables.categories",
         "gpu_encode.warm_up",
     ),
-    "pyspark": ("gpu_encode.scale.engines.spark", "gpu_encode.scale.engines.spark_estimator"),
+    "pyspark": (
+        "gpu_encode.scale.engines.spark",
+        "gpu_encode.scale.engines.spark_daemon",
+        "gpu_encode.scale.engines.spark_estimator",
+    ),
     "ray": ("gpu_encode.scale.engines.ray", "gpu_encode.scale.engines.ray_preprocessor"),
     "fsspec": ("gpu_encode.scale.files.stores",),
     "matplotlib": ("gpu_encode.study.plots",),
@@ -151,8 +155,12 @@ def test_libraries_stay_at_home():
 def test_heavy_libraries_are_imported_where_they_are_used():
     libraries = ("numba", "cupy", "cudf", "dask", "pandas", "polars", "pyspark", "ray")
     # Classes of an engine's own kind are loaded by the names of `gpu_encode.engines` alone.
-    of_engines = ("gpu_encode.scale.engines.spark_estimator", "gpu_encode.scale.engines.ray_preprocessor")
-    homes = ("cpu_fallback.compiled", "gpu_encode.cuda.runtime", *of_engines)
+    engines = ("spark_estimator", "spark_daemon", "ray_preprocessor")
+    homes = (
+        "cpu_fallback.compiled",
+        "gpu_encode.cuda.runtime",
+        *(f"gpu_encode.scale.engines.{name}" for name in engines),
+    )
     at_once = {library: importers(library, without=homes, times=[True]) for library in libraries}
     assert {library: names for library, names in at_once.items() if names} == {}
 

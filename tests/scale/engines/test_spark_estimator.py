@@ -1,6 +1,5 @@
 """An encoder in pipelines of pyspark.ml: training encodings for the training frame, those of new rows for others."""
 
-import gc
 import warnings
 
 import numpy as np
@@ -11,7 +10,9 @@ from gpu_encode.engines import DistributedEncoder
 from tests.scale.engines.rows import encoder, rows, same
 from tests.scale.engines.sessions import NEEDS_SPARK, code_of_page
 
-pytestmark = NEEDS_SPARK
+# CrossValidator leaves its threads to the garbage collector.
+POOLS = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+pytestmark = [*NEEDS_SPARK, POOLS]
 BY_ID = KFold(3, by="id")
 
 
@@ -146,8 +147,6 @@ def test_a_folder_is_not_replaced_unasked(spark, stored, tmp_path):
         estimator(TargetEncoder(cv=[0, 1])).save(str(tmp_path / "other"))
 
 
-# CrossValidator leaves its threads to the garbage collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_each_fold_of_a_cross_validator_fits_anew(spark, stored):
     from pyspark.ml.evaluation import Evaluator
     from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
@@ -170,7 +169,6 @@ def test_each_fold_of_a_cross_validator_fits_anew(spark, stored):
             assert all(map(np.array_equal, model.encoder_.encodings_, alone.encodings_))
     with pytest.raises(ValueError, match="localCheckpoint"):
         CrossValidator(estimator=stage, **settings).fit(frame)
-    gc.collect()
 
 
 def test_what_the_encoder_may_be(spark, stored):
