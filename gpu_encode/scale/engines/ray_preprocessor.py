@@ -72,7 +72,7 @@ class RayEncoder(Preprocessor):
             raise TypeError(
                 'The tables of this encoder lie in Ray: transform_batch needs DistributedEncoder(tables="broadcast").'
             )
-        shared = plain_output(encoder), calls.features_of(encoder, [*df.columns])
+        shared = plain_output(encoder), *calls.columns_of_new_rows(encoder, [*df.columns])
         rows = calls.transform_table(shared, pa.Table.from_pandas(df, preserve_index=False)).to_pandas()
         return rows.set_axis(df.index)
 
