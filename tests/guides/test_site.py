@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -124,6 +125,20 @@ def test_links_have_titles_and_no_names_of_files():
     pages = [*DOCS.rglob("*.md")]
     assert len(pages) > 40
     assert [(page.name, name) for page in pages for name in re.findall(r"\[([\w-]+\.md)\]\(", page.read_text())] == []
+
+
+@pytest.mark.parametrize("folder", ["docs", "benchmarks", "examples", "."])
+def test_headings_skip_no_level(folder):
+    """Readers who hear a page go from heading to heading by their levels."""
+    root = DOCS.parent / folder
+    pages = [*(root.glob("*.md") if folder == "." else root.rglob("*.md"))]
+    assert pages
+    skipped = []
+    for page in pages:
+        prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        levels = [len(marks) for marks in re.findall(r"^(#+) ", prose, re.MULTILINE)]
+        skipped += [page.name for one, next_one in pairwise(levels) if next_one > one + 1]
+    assert skipped == []
 
 
 def table(*rows):
