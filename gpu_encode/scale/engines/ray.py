@@ -1,8 +1,5 @@
 """Ray Data: the rows of its datasets, `fit(dataset, y="clicked")`, and tables of categories that stay in Ray.
 
-Encoders are not Preprocessors of Ray, because ``Preprocessor.fit_transform`` gives training rows the encodings of new
-rows, which contain their own target.
-
 The sums of categories are added up in buckets in the object store, and rows are sent there for their encodings.
 """
 
@@ -172,7 +169,7 @@ class Shuffle(BucketShuffle):
             # Ray's shuffle does not find the columns of blocks that never had any rows.
             schema = self._rows.schema
             fields = [pa.field(name, pa.from_numpy_dtype(np.dtype(joined.dtype))) for name in joined.outputs]
-            fields += [schema.field(name) for name in joined.beside_new(schema.names)]
+            fields += [schema.field(name) for name in joined.beside_new(schema.names, False)]
             return ray.data.from_arrow(pa.schema(fields).empty_table())
         return super().encode_new(joined, encodings)
 
