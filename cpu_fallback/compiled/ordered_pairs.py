@@ -99,9 +99,7 @@ LANES = 4
 FEW = 2
 # Where the numbers of a block's priors begin.
 S_LOW_AT, NOISE_AT, N_AT = (np.uint64(k * BLOCK) for k in (S_LOW, NOISE, N))
-N_LOW_AT, N_LOST_AT = np.uint64(N_LOW * BLOCK), np.uint64(N_LOST * BLOCK)
-Q_AT, Q_LOW_AT, Q_NOISE_AT, C_AT = (np.uint64(k * BLOCK) for k in (Q, Q_LOW, Q_NOISE, CENTRE))
-F_AT = np.uint64(FACTOR * BLOCK)
+N_LOW_AT, F_AT = np.uint64(N_LOW * BLOCK), np.uint64(FACTOR * BLOCK)
 
 
 class Tile(NamedTuple):
@@ -141,6 +139,27 @@ def fetch_lines(codes: Array, numbers: Array, sums: Array, width: int, n_lines: 
 
 
 @stage
+def add_time(numbers: Array, given: Numbers, begin: int, form: Form, sums: Array, lines: Array) -> bool:
+    """Add the rows of a time, which begin with a tile's row `begin`; tell whether all of their numbers are in range."""
+    known, everything = True, len(sums) - form.lanes * form.width
+    for k in range(len(numbers)):
+        number, weight, error = np.uint64(numbers[k]), 1.0, 0.0
+        v = number_of(given.target[number], given.target_kind)
+        product = v
+        if form.weighted:
+            weight = number_of(given.weight[number], given.weight_kind)
+            product = weight * v
+            error = product_error(product, weight, v)
+            known &= is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
+        known &= is_moderate(v)
+        at = lines[k] * form.width
+        add_row(v, weight, product, error, form, sums, at, at)
+        lane = everything + ((begin + k) & (form.lanes - 1)) * form.width
+        add_row(v, weight, product, error, form, sums, lane, everything)
+    return known
+
+
+@stage
 def pass_rows(
     numbers: Array,
     ties: Array,
@@ -174,20 +193,7 @@ def pass_rows(
                 enter_block(block, sums, at)
             see(sums, at, form, tile.seen, row, size)
             tile.prior_of[np.uint64(row)] = prior
-        for k in range(i, end):
-            number, weight, error = np.uint64(numbers[k]), 1.0, 0.0
-            v = number_of(given.target[number], given.target_kind)
-            product = v
-            if form.weighted:
-                weight = number_of(given.weight[number], given.weight_kind)
-                product = weight * v
-                error = product_error(product, weight, v)
-                known &= is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
-            known &= is_moderate(v)
-            at = tile.lines[np.uint64(begin + k)] * form.width
-            add_row(v, weight, product, error, form, sums, at, at)
-            lane = everything + ((begin + k) & (form.lanes - 1)) * form.width
-            add_row(v, weight, product, error, form, sums, lane, everything)
+        known &= add_time(numbers[i:end], given, begin + i, form, sums, tile.lines[begin + i : begin + end])
         i = end
     return known, prior
 
@@ -298,6 +304,23 @@ def spread_of(
     return 0.0 if alike else found, n if n_exact else weight, (sure | exact | alike) & (weight_sure | n_exact)
 
 
+@inlined
+def moments_of(
+    sums: Array, at: np.uint64, step: np.uint64, factor: float, bound: float
+) -> tuple[float, bool, float, float, bool]:
+    """Give the mean of sums, V and N D, and tell whether the mean, and whether both others, are certain."""
+    total, total_low, noise = sums[at], sums[at + np.uint64(S_LOW) * step], sums[at + np.uint64(NOISE) * step]
+    count, count_low = sums[at + np.uint64(N) * step], sums[at + np.uint64(N_LOW) * step]
+    lost, centre = sums[at + np.uint64(N_LOST) * step], sums[at + np.uint64(CENTRE) * step]
+    q, q_low = sums[at + np.uint64(Q) * step], sums[at + np.uint64(Q_LOW) * step]
+    q_noise = sums[at + np.uint64(Q_NOISE) * step]
+    spread, n, sure = spread_of(
+        total, total_low, noise, count, count_low, lost, q, q_low, q_noise, centre, factor, bound
+    )
+    mean, mean_sure = ends_of(*mean_of(total, total_low, noise, count, count_low, bound))
+    return mean, mean_sure, spread, n, sure
+
+
 @stage
 def estimate_block(
     seen: Array,
@@ -356,24 +379,10 @@ def blend_block(
     """
     by_mean, prior = rule.by_mean, rule.prior
     for i in range(len(values)):
-        row, step, k = np.uint64(first + i), np.uint64(size), np.uint64(i)
-        total, total_low = seen[row], seen[row + np.uint64(S_LOW) * step]
-        noise, factor = seen[row + np.uint64(NOISE) * step], around[k + F_AT]
-        count, count_low = seen[row + np.uint64(N) * step], seen[row + np.uint64(N_LOW) * step]
-        lost = seen[row + np.uint64(N_LOST) * step]
-        q, q_low = seen[row + np.uint64(Q) * step], seen[row + np.uint64(Q_LOW) * step]
-        q_noise, centre = seen[row + np.uint64(Q_NOISE) * step], seen[row + np.uint64(CENTRE) * step]
-        own, n, own_sure = spread_of(
-            total, total_low, noise, count, count_low, lost, q, q_low, q_noise, centre, factor, bound
-        )
-        means[i], mean_known = ends_of(*mean_of(total, total_low, noise, count, count_low, bound))
-        total, total_low, noise = around[k], around[k + S_LOW_AT], around[k + NOISE_AT]
-        count, count_low, lost = around[k + N_AT], around[k + N_LOW_AT], around[k + N_LOST_AT]
-        q, q_low, q_noise, centre = around[k + Q_AT], around[k + Q_LOW_AT], around[k + Q_NOISE_AT], around[k + C_AT]
-        whole, n_all, all_sure = spread_of(
-            total, total_low, noise, count, count_low, lost, q, q_low, q_noise, centre, factor, bound
-        )
-        mean, mean_sure = ends_of(*mean_of(total, total_low, noise, count, count_low, bound))
+        row, k = np.uint64(first + i), np.uint64(i)
+        factor, count = around[k + F_AT], around[k + N_AT]
+        means[i], mean_known, own, n, own_sure = moments_of(seen, row, np.uint64(size), factor, bound)
+        mean, mean_sure, whole, n_all, all_sure = moments_of(around, k, np.uint64(BLOCK), factor, bound)
         mean, mean_sure = (np.nan, True) if count == 0.0 else (mean, mean_sure)
         mu[i], mu_known[i] = mean if by_mean else prior, mean_sure | (not by_mean)
         other = own / n / n / (whole / n_all / n_all * n)
