@@ -26,7 +26,7 @@ from gpu_encode.words.errors.parameters import wrong_type
 # Categories of some keys, by the numbers of the keys, and their sums for each target.
 NewCategories = dict[int, tuple[CategoryIndex, list[CategorySums]]]
 # Rows of a category, on average, from which on most rows of a part should have known categories.
-REPEATED = 1.4
+REPEATED = 2
 # New categories are put among the known ones once they are more than this share of them.
 NEW_SHARE = 1 / 4
 
