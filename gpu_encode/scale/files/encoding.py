@@ -411,7 +411,9 @@ class Encoding:
             )
         size = self._pass_size(self._columns, len(shared.model.encoded_names(roles.features)))
         room = run.room(encoding_plan, measured, self._n_keys)
-        counted = None if refused is None else refused.n_categories
+        counted = None
+        if refused is not None:
+            counted, run.enough_memory = refused.n_categories, -(-refused.enough >> 20) << 20
         files = TrainingFiles(run, shared, room, measured, counted, size.rows)
         files.spill(self._pass_size(measured))
         files.learn(self.model)

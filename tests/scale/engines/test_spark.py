@@ -291,6 +291,29 @@ def test_errors_of_rows_come_as_they_are(frame):
     assert not hasattr(before, "encodings_")
 
 
+def descriptions(spark):
+    """Give the descriptions of all jobs so far, the latest first."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    jobs = context.statusStore().jobsList(None)
+    found = [jobs.apply(number).description() for number in range(jobs.size())]
+    return [each.get() for each in found if each.isDefined()]
+
+
+@pytest.mark.daily
+def test_jobs_are_described_and_the_users_description_returns(spark, frame):
+    context, name = spark.sparkContext, "spark.job.description"
+    for own in ("mine", None):
+        context.setLocalProperty(name, own)
+        before = len(descriptions(spark))
+        encoder(BY_ID).fit(frame, "sold")
+        with pytest.raises(ValueError, match="missing value"):
+            encoder(BY_ID).fit(frame.selectExpr("*", "if(id = 7, null, price) as gap"), "gap")
+        assert context.getLocalProperty(name) == own
+        said = descriptions(spark)[: len(descriptions(spark)) - before]
+        assert {"gpu-encode: profile", "gpu-encode: measure"} <= {*said}
+
+
 def test_sums_too_large_for_the_driver_name_its_setting(spark):
     many = spark.range(40_000).selectExpr("id", "sha1(string(id)) as customer", "id % 2 as sold")
     with pytest.raises(MemoryError, match=r"spark\.driver\.maxResultSize"):
