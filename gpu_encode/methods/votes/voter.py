@@ -1,6 +1,6 @@
 """The common base of the estimators of voting columns: parameters, and the encodings of training rows and new rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -105,8 +105,9 @@ class Voter(Predictor):
         """Find the weights of the votes for one output that give their mean the best score."""
         mean = self._mean(votes, output)
 
-        def judge(tried: Floats) -> list[Any]:
-            return [score(mean.at(weights)) for weights in tried.tolist()]
+        def judge(weights: Floats, step: float) -> Iterator[Any]:
+            for tried in weights + step * np.eye(len(weights)):
+                yield score(mean.at(tried.tolist()))
 
         return ascend(judge, np.zeros(votes.n_keys), self.tol, least_rise, self.max_rounds)
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from gpu_encode import ProximityClassifier, ProximityEncoder, ProximityRegressor
-from gpu_encode.methods.proximity import learned
+from gpu_encode.methods.proximity import tuning
 from tests.backends import ON_CUDA
 from tests.methods.proximity import definition
 
@@ -168,8 +168,9 @@ def test_a_tuning_has_an_end():
 @pytest.mark.parametrize("make", [ProximityEncoder, ProximityClassifier, ProximityRegressor])
 def test_a_tuning_takes_few_rounds_where_a_round_takes_long(make, monkeypatch):
     table, y = draw(5)
-    # Three features: seven subsets of up to two and the degree; seven patterns that are not full, two sums of each row.
-    monkeypatch.setattr(learned, "MOST_PRODUCTS", 8 * 7 * 2 * len(np.unique(table, axis=0)) * 3)
+    additions = property(lambda _: 1000)
+    monkeypatch.setattr(tuning.RaisedVotes, "additions", additions)
+    monkeypatch.setattr(tuning, "MOST_ADDITIONS", 3999)
     with pytest.warns(ConvergenceWarning, match="max_rounds=3 rounds"):
         make().fit(table, y)
     with warnings.catch_warnings():
