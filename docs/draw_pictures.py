@@ -25,6 +25,7 @@ from gpu_encode import (
     KFold,
     LeakWarning,
     LeaveOneOut,
+    Ordered,
     Prefixes,
     TargetEncoder,
     leak_report,
@@ -124,7 +125,37 @@ def make_displays() -> Iterator[tuple[str, Any]]:
     for name, scheme in (("training-leave-one-out", LeaveOneOut()), ("training-folds", KFold(5))):
         encoder = TargetEncoder(columns=["shop"], smooth=10.0, cv=scheme)
         yield name, TrainingDisplay.from_estimator(encoder, few, returned)
+    yield "early-rows", EarlyRows()
     yield "leak-report", leak_report(TargetEncoder(smooth=1.0, cv=Greedy()), few, returned)
+
+
+class EarlyRows:
+    """Variance and error of encodings by the number of rows that are seen: measured, and as the formulas say."""
+
+    def plot(self) -> Any:
+        """Draw both; return the figure."""
+        from matplotlib.figure import Figure
+
+        rng, weight, seen = np.random.default_rng(0), 4.0, np.arange(33)
+        mean = rng.normal(size=4000)
+        shops = np.tile(np.arange(4000), len(seen))
+        sold = mean[shops] + rng.normal(size=len(shops))
+        encoder = TargetEncoder(cv=Ordered(shuffle=False), smooth=weight, prior=0.0)
+        codes = encoder.fit_transform(shops.reshape(-1, 1), sold).reshape(len(seen), -1)
+        noise = codes - (seen / (seen + weight))[:, None] * mean
+        figure = Figure(figsize=(6, 3.4), layout="constrained")
+        axes = figure.subplots()
+        laws = {
+            "variance": (seen, noise.var(axis=1)),
+            "squared error": (seen + weight**2, ((codes - mean) ** 2).mean(axis=1)),
+        }
+        for (said, (above, measured)), colour in zip(laws.items(), (BLUE, ORANGE), strict=True):
+            axes.plot(seen, above / (seen + weight) ** 2, color=colour, label=f"{said}, formula")
+            axes.plot(seen, measured, "o", color=colour, markersize=3, label=f"{said}, measured")
+        axes.axvline(weight, color="0.6", linewidth=1)
+        axes.set(xlabel="rows of the category before the row (the line: p = a)", ylabel="in units of v")
+        axes.legend(frameon=False)
+        return figure
 
 
 def make_orders(n_rows: int, seed: int = 0) -> tuple[pa.Table, Any]:

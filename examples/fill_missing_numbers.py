@@ -3,10 +3,9 @@
     python examples/fill_missing_numbers.py
     python examples/fill_missing_numbers.py --rows 2000
 
-`StatisticEncoder(["mean"], values=[...])` gives every row the mean of one column by the categories of another.  With
-`cv=KFold(...)` a training row sees only rows of other folds; so, as for a new row, its own value is never in the mean.
-Rows without a value do not count.  If no visible row has the group, the mean of all visible rows is taken.  In
-contrast, `groupby(...).transform("mean")` of pandas on all rows at once, test rows included, leaks.
+A training row is filled from rows of other folds; so, as for a new row, its own value is never in the mean.  If no
+visible row of the group has a number, the mean of all visible rows is taken.  In contrast,
+`groupby(...).transform("mean")` of pandas on all rows at once, test rows included, leaks.
 """
 
 import argparse
@@ -15,36 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LinearRegression
 
-from gpu_encode import KFold, StatisticEncoder
-
-
-class MeanFill:
-    """Fill the missing numbers of a column by the mean of all visible rows, or of the visible rows of a group.
-
-    Parameters
-    ----------
-    number : str
-        Column of numbers.
-    group : str, optional
-        Column of categories; if no visible row of a group has a number, the mean of all visible rows is taken.
-    """
-
-    def __init__(self, number: str, group: str | None = None) -> None:
-        self.number, self.group = number, group
-        self.encoder = StatisticEncoder(["mean"], columns=["group"], values=["number"], cv=KFold(5, random_state=0))
-
-    def fit_transform(self, table: pd.DataFrame) -> pd.Series:
-        """Fill training rows, each missing number from rows of other folds."""
-        read = self._read(table)
-        return table[self.number].fillna(self.encoder.fit_transform(read)["group_number_mean"])
-
-    def transform(self, table: pd.DataFrame) -> pd.Series:
-        """Fill new rows from all training rows."""
-        return table[self.number].fillna(self.encoder.transform(self._read(table))["group_number_mean"])
-
-    def _read(self, table: pd.DataFrame) -> pd.DataFrame:
-        group = "everything" if self.group is None else table[self.group]
-        return pd.DataFrame({"number": table[self.number]}, index=table.index).assign(group=group)
+from gpu_encode import NumberFiller
 
 
 def made(n_rows: int) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
@@ -68,8 +38,8 @@ def main() -> None:
     n_rows = parser.parse_args().rows
     people, income, spent = made(2 * n_rows)
     old, new = people[:n_rows], people[n_rows:]
-    for name, fill in {"mean": MeanFill("income"), "group mean": MeanFill("income", "town")}.items():
-        filled, filled_new = fill.fit_transform(old), fill.transform(new)
+    for name, filler in {"mean": NumberFiller(["income"]), "group mean": NumberFiller(["income"], by="town")}.items():
+        filled, filled_new = filler.fit_transform(old)["income"], filler.transform(new)["income"]
         errors = (
             np.sqrt(((rows - income)[holes].dropna() ** 2).mean())
             for rows, holes in (

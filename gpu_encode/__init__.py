@@ -17,6 +17,7 @@ Encoders of one column or joint key at a time
     OneHotEncoder             a column of zeros and ones for each category
     HashingEncoder            a hash of the value
     ClusterEncoder            the cluster of similar categories
+    NumberFiller              missing numbers by the mean of their group
     TunedEncoderCV            one of these, with the smoothing that held-out rows choose at each fit
 
 Encoders of several columns together
@@ -45,7 +46,7 @@ Hierarchies, values of `hierarchy`: coarser categories as priors
 Estimators
     VoteClassifier, VoteRegressor                           encodings as votes
     ProximityClassifier, ProximityRegressor                 votes of training rows
-    ConvexBlend                                             shares of several models' predictions
+    ConvexBlend, SquaredErrorBlend                          shares of several models' predictions
 
 Functions
     encode_dataset, transform_dataset   files of any size
@@ -92,12 +93,14 @@ if TYPE_CHECKING:
     from gpu_encode.methods.factors.cooccurrence import CooccurrenceEncoder
     from gpu_encode.methods.factors.spectral import SpectralEncoder
     from gpu_encode.methods.factors.tensor import FactorizationEncoder
+    from gpu_encode.methods.number_filler import NumberFiller
     from gpu_encode.methods.proximity.encoder import ProximityEncoder
     from gpu_encode.methods.proximity.estimators import ProximityClassifier, ProximityRegressor
     from gpu_encode.methods.votes.blend_matrix import blend_matrix
     from gpu_encode.methods.votes.blends import ConvexBlend
     from gpu_encode.methods.votes.classifier import VoteClassifier
     from gpu_encode.methods.votes.regressor import VoteRegressor
+    from gpu_encode.methods.votes.squared_error_blend import SquaredErrorBlend
     from gpu_encode.scale.files.encoding import encode_dataset
     from gpu_encode.scale.files.new_rows import drift_dataset, transform_dataset
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
@@ -122,9 +125,11 @@ _HOME = {
     "GradientEncoder": "encoders.gradient",
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
+    "NumberFiller": "methods.number_filler",
     "OneHotEncoder": "encoders.one_hot.encoder",
     "OrdinalEncoder": "encoders.ordinal.encoder",
     "SpectralEncoder": "methods.factors.spectral",
+    "SquaredErrorBlend": "methods.votes.squared_error_blend",
     "StatisticEncoder": "encoders.statistic",
     "TargetEncoder": "encoders.target",
     "VoteClassifier": "methods.votes.classifier",
@@ -174,6 +179,7 @@ __all__ = [
     "LeaveOneOut",
     "MEstimate",
     "MergeableStatistic",
+    "NumberFiller",
     "OneHotEncoder",
     "Ordered",
     "OrdinalEncoder",
@@ -185,6 +191,7 @@ __all__ = [
     "ProximityRegressor",
     "Sigmoid",
     "SpectralEncoder",
+    "SquaredErrorBlend",
     "StatisticEncoder",
     "TargetEncoder",
     "TimeFolds",

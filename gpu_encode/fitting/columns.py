@@ -138,6 +138,12 @@ class Selection:
         return [position for position in self.training_only if position not in self.dates]
 
     @property
+    def left_out(self) -> list[int]:
+        """Positions of columns that are read, and are neither encoded nor passed through."""
+        encoded = {column for entry in self.entries[: self.n_encoded] for column in entry.columns}
+        return sorted({*self.training_only, *self.needed} - encoded - {*self.passed})
+
+    @property
     def n_encoded(self) -> int:
         """Number of entries that get encodings."""
         return len(self.entries) - self.others

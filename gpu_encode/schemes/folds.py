@@ -91,8 +91,8 @@ class KFold(Scheme):
         Number of folds, at least 2.
     by : str, int or list of these, optional
         Columns of X whose values alone decide the fold of a row.  Rows of equal values share a fold, and a row keeps
-        its fold when rows are added, shuffled or cut into other parts.  `random_state` must be an integer, and `order`
-        and `stratify` cannot be used.
+        its fold when rows are added, shuffled or cut into other parts: the first choice for rows of Dask, Spark and
+        Ray.  `random_state` must be an integer, and `order` and `stratify` cannot be used.
     order : {"random", "contiguous", "interleaved"}, default="random"
         Random folds are a function of `random_state` and the row number: the same in every chunking.
     stratify : bool, default=False

@@ -114,20 +114,6 @@ def test_missing_numbers_are_nearer_to_their_group(alone):
     assert float(of_group.split()[-1]) > float(of_all.split()[-1]) + 0.1
 
 
-def test_missing_numbers_are_filled_by_the_rows_that_are_seen(alone):
-    fill = alone("fill_missing_numbers").MeanFill("x", "g")
-    table = pd.DataFrame({"g": list("aaabbbcc") * 5, "x": [1.0, 2.0, None, 10.0, 20.0, 30.0, None, None] * 5})
-    filled = fill.fit_transform(table)
-    known = table["x"].notna()
-    assert filled[known].tolist() == table["x"][known].tolist()
-    everything = table["x"].mean()
-    new = pd.DataFrame({"g": ["a", "b", "c", "d", "a"], "x": [None, None, None, None, 7.0]})
-    assert fill.transform(new).tolist() == [1.5, 20.0, everything, everything, 7.0]
-    # A group without a number gets the mean of all rows of other folds.
-    lonely = pd.DataFrame({"g": ["z", *"ab" * 20], "x": [None, *[1.0, 3.0] * 20]})
-    assert fill.fit_transform(lonely).iloc[0] == pytest.approx(2.0, abs=0.2)
-
-
 def test_folds_and_smoothing_are_compared_on_the_same_rows(alone, tmp_path):
     fewer = "--folds", 3, 20, "leave-one-out", "--weights", 0, 5
     printed = alone("folds_and_smoothing", "--rows", 300, "--repeats", 2, *fewer)

@@ -212,6 +212,7 @@ OTHERS = {
     "votes of labels": (ge.VoteClassifier, "labels"),
     "votes of numbers": (ge.VoteRegressor, "numbers"),
     "blend": (ge.ConvexBlend, "labels"),
+    "blend of numbers": (ge.SquaredErrorBlend, "numbers"),
 }
 
 
@@ -219,7 +220,7 @@ OTHERS = {
 def test_skops_keeps_estimators(name: str) -> None:
     kind, target = OTHERS[name]
     random = np.random.default_rng(0)
-    X = random.random((100, 2)) if kind is ge.ConvexBlend else random.integers(0, 4, (100, 2))
+    X = random.random((100, 2)) if "Blend" in kind.__name__ else random.integers(0, 4, (100, 2))
     fitted = kind().fit(X, random.integers(0, 2, 100) if target == "labels" else random.random(100))
     method = "transform" if hasattr(fitted, "transform") else "predict"
     found, expected = (getattr(each, method)(X) for each in (by_skops(fitted), fitted))

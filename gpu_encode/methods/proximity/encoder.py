@@ -125,7 +125,7 @@ class ProximityEncoder(CodesEncoder):
     References
     ----------
     D'yakonov, "Solution methods for classification problems with categorical attributes", Computational Mathematics
-    and Modeling 26(3), 2015, section 5.
+    and Modeling 26(3), 2015, section 7.
 
     Examples
     --------

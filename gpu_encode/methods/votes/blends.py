@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -103,9 +103,7 @@ class ConvexBlend(BaseEstimator):
         self._check()
         if y is None:
             raise no_target("ConvexBlend")
-        shape = getattr(P, "shape", ())
-        if shape[1:] == (0,):
-            raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 2 is required.")
+        check_shape("ConvexBlend", P)
         with devices.explain_memory():
             counter, columns = read("ConvexBlend", y, P, sample_weight, "P")
             reference = [np.sort(counter.ops.to_host(column)) for column in columns] if self.ranks else None
@@ -161,11 +159,7 @@ class ConvexBlend(BaseEstimator):
         float64 ndarray of shape (n_rows,)
         """
         check_is_fitted(self, "weights_")
-        if len(getattr(P, "shape", ())) == 1:
-            raise ValueError(
-                f"ConvexBlend blends {len(self.weights_)} predictions, a column for each. Got one vector. Reshape your "
-                "data with P.reshape(1, -1) if it is one row."
-            )
+        check_shape("ConvexBlend", P)
         given = [values for _, values in frames.read_targets(P, None, "P")]
         if len(given) != len(self.weights_):
             raise other_width("ConvexBlend", len(given), len(self.weights_))
@@ -175,6 +169,18 @@ class ConvexBlend(BaseEstimator):
             check_columns("ConvexBlend", columns)
             return mix(columns, self.weights_.tolist())
         return mix(to_ranks(columns, self._reference, backend), self.weights_.tolist()) / (2 * len(self._reference[0]))
+
+
+def check_shape(owner: str, P: Any) -> None:  # noqa: N803
+    """Raise ValueError for one vector, and for a table without columns."""
+    shape = getattr(P, "shape", ())
+    if len(shape) == 1:
+        raise ValueError(
+            f"{owner} blends predictions, a column for each. Got one vector. Reshape your data with P.reshape(1, -1) "
+            "if it is one row."
+        )
+    if shape[1:] == (0,):
+        raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 2 is required.")
 
 
 def check_columns(owner: str, columns: Sequence[Array]) -> None:

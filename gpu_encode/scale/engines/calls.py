@@ -28,6 +28,7 @@ from gpu_encode.scale.parts import EncodingPlan, EncodingTables, PartialSums, Pr
 from gpu_encode.scale.parts.plans import for_new_rows, unfitted
 from gpu_encode.scale.parts.profiles import profile_rows
 from gpu_encode.scale.parts.tables import check_same_rows
+from gpu_encode.seam.ops import host
 from gpu_encode.tables import frames
 from gpu_encode.words import notices
 from gpu_encode.words.errors.targets import no_target
@@ -90,14 +91,18 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, sample_weight: Any = 
 
 
 def transform(encoder: Encoder, X: Any) -> Any:
-    """Encode new rows lazily; columns that fit has not seen come last."""
+    """Encode new rows lazily; columns that a scheme read, and those that fit has not seen, come last."""
     check_is_fitted(encoder, "_model")
     rows = rows_of(X)
     names = names_of(rows)
     if encoder._model.feature_names is not None:
         require_columns(encoder, names)
-    shared = plain_output(encoder), [name for name in names if name in (encoder._model.feature_names or names)]
-    return rows.map(transform_table, shared)
+    fitted = encoder._model.feature_names or names
+    features = [name for name in names if name in fitted]
+    others = [name for name in names if name not in fitted]
+    if len(fitted) == encoder.n_features_in_:
+        others = [*(fitted[column] for column in encoder._model.selection.left_out if fitted[column] in names), *others]
+    return rows.map(transform_table, (plain_output(encoder), features, others))
 
 
 def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
@@ -136,7 +141,15 @@ def read_training(encoder: Encoder, rows: Rows, y: Any, sample_weight: Any, grou
                 f'as the name of a column of X, {role}="..."{", or a list of names" if role == "y" else ""}.'
             )
     names_of(rows)
-    return Reading(find_roles(rows.schema, y, sample_weight, groups, parameters), parameters)
+    roles = find_roles(rows.schema, y, sample_weight, groups, parameters)
+    # Without the columns that a scheme reads, nothing would tell which row of the result is which.
+    selected = roles.selected(parameters, rows.schema)
+    roles = replace(roles, kept=[roles.features[position] for position in selected.left_out])
+    bare = frames.read(rows.schema.empty_table().select(roles.measured(selected)))
+    for position in range(bare.n_columns):
+        # On a worker, a type is refused late, and by some engines in words of their own.
+        bare.keys(position, host(0))
+    return Reading(roles, parameters)
 
 
 def names_of(rows: Rows) -> list[str]:
@@ -295,15 +308,14 @@ def checksum_of(table: Any, names: Sequence[str]) -> int:
 
 
 def encode_table(shared: tuple[EncodingTables, Reading], table: Any) -> Any:
-    """Encode some training rows; their target, weights, groups and index follow."""
+    """Encode some training rows; columns of the scheme, target, weights, groups and index follow."""
     tables, reading = shared
     return with_columns(parts.encode(tables, reading.part(table)), table.select(reading.roles.beside))
 
 
-def transform_table(shared: tuple[Any, Sequence[str]], table: Any) -> Any:
-    """Encode some new rows; columns that fit has not seen follow."""
-    encoder, features = shared
-    others = [name for name in table.column_names if name not in features]
+def transform_table(shared: tuple[Any, Sequence[str], Sequence[str]], table: Any) -> Any:
+    """Encode some new rows; other columns follow."""
+    encoder, features, others = shared
     return with_columns(encoder.transform(table.select(features)), table.select(others))
 
 

@@ -380,7 +380,9 @@ class Shuffle:
     def encode_new(self, joined: Joined, encodings: Any) -> Any:
         """Give the encodings of new rows, lazily."""
         names = calls.names_of(self._rows)
-        return look_up(self._frame, encodings, joined, joined.beside_new(names), unused_prefix(names), training=False)
+        return look_up(
+            self._frame, encodings, joined, joined.beside_new(names, False), unused_prefix(names), training=False
+        )
 
     @staticmethod
     def save(joined: Joined, encodings: Any, path: str, overwrite: bool) -> None:

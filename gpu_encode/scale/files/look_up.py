@@ -125,18 +125,21 @@ class Joined:
         check_outputs([*self.outputs, *self.passed, *aside])
         return [*self.passed, *aside]
 
-    def beside_new(self, names: Sequence[str]) -> list[str]:
+    def beside_new(self, names: Sequence[str], in_order: bool = True) -> list[str]:
         """Give the columns of new rows that follow the encodings; ValueError for rows that lack one.
 
         Parameters
         ----------
         names : list of str
             All columns of the new rows; columns that fit has not seen come last.
+        in_order : bool, default=True
+            Whether the result keeps the order of the rows; otherwise the columns of a scheme stay, too.
         """
         for name in self.features:
             if name in self.needed and name not in names:
                 raise no_such_column("the encoder", name, names)
-        passed = [name for name in self.passed if name in names]
+        read = [name for name in self.optional if name not in self.passed and not in_order]
+        passed = [name for name in (*self.passed, *read) if name in names]
         others = [*passed, *(name for name in names if name not in self.features)]
         check_outputs([*self.outputs, *others])
         return others

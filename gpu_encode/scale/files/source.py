@@ -662,6 +662,8 @@ class Roles:
     weight, groups : str or None
     index : list of str
         Columns that are the index of a frame of pandas.
+    kept : list of str
+        Features that an engine keeps in the result, though no table in memory does.
     """
 
     names: list[str]
@@ -670,6 +672,7 @@ class Roles:
     weight: str | None
     groups: str | None
     index: Sequence[str] = ()
+    kept: Sequence[str] = ()
 
     @cached_property
     def aside(self) -> list[str]:
@@ -684,8 +687,8 @@ class Roles:
 
     @property
     def beside(self) -> list[str]:
-        """Columns that are no features."""
-        return [*self.aside, *self.index]
+        """Columns that follow the result of the encoder."""
+        return [*self.kept, *self.aside, *self.index]
 
     def part(self, chunk: Chunk) -> Part:
         """Give a chunk in the form that the encoder takes."""

@@ -29,7 +29,11 @@ READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_in
 _PROMISES = ("Delayed", "Future")
 _OF_DASK = ("FrameBase", "_Frame", *_PROMISES)
 # By engine: the module that defines its tables, and the names of their classes.
-_TABLES_OF = {"spark": ("pyspark.sql.", "DataFrame"), "ray": ("ray.data.", "Dataset")}
+_TABLES_OF = {
+    "spark": ("pyspark.sql.", "DataFrame"),
+    "ray": ("ray.data.", "Dataset"),
+    "pandas on Spark": ("pyspark.pandas.", "DataFrame"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +314,11 @@ def is_partitioned(data: Any) -> bool:
 def engine_holding(data: Any) -> str | None:
     """Name the engine that holds a table in partitions; None if this process does.
 
+    Raises
+    ------
+    TypeError
+        For a frame of pandas on Spark.
+
     Examples
     --------
     >>> import pandas as pd
@@ -324,6 +333,12 @@ def engine_holding(data: Any) -> str | None:
     for base in type(data).__mro__:
         for engine, (module, name) in _TABLES_OF.items():
             if base.__name__ == name and base.__module__.startswith(module):
+                if engine == "pandas on Spark":
+                    raise TypeError(
+                        "X is a DataFrame of pandas on Spark, whose index Spark may number anew in each pass. Give "
+                        'X.to_spark(), or X.to_spark(index_col="id") if the index identifies rows, and y as the name '
+                        'of a column, y="...".'
+                    )
                 return engine
     return None
 

@@ -65,7 +65,7 @@ def unsupported_type(column: object, type_name: str) -> TypeError:
     return TypeError(
         f"{of_column(column)} holds {type_name} values, which cannot be categories: the argument must be uniformly "
         "strings or numbers, bytes, dates, times, booleans, or intervals or periods of pandas. Convert the column, for "
-        "example to str."
+        f"example to str{', or give its fields as columns' if type_name.startswith('struct') else ''}."
     )
 
 

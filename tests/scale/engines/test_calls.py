@@ -18,8 +18,10 @@ from gpu_encode import (
     TimeFolds,
     parts,
 )
-from gpu_encode.scale.engines import calls, orders
-from tests.scale.engines.dealt import dealt
+from gpu_encode.scale.engines import DistributedEncoder, calls, orders
+from gpu_encode.scale.files.look_up import Joined
+from gpu_encode.scale.files.source import with_columns
+from tests.scale.engines.dealt import Shuffle, dealt
 from tests.scale.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, rows, same
 
 pytestmark = pytest.mark.host
@@ -85,6 +87,36 @@ def test_a_pass_reads_what_it_needs():
     table, passes = dealt()
     calls.fit(counter(), table, None, None, None)
     assert passes == [["id"], ["color"]]
+
+
+READING = {**SCHEMES, "in time": Ordered(time="day", burn_in=5), "by age": Ordered(time="day", burn_in=5, half_life=3)}
+
+
+@pytest.mark.filterwarnings("ignore:.* rows see no rows")
+@pytest.mark.parametrize("name", READING)
+def test_columns_of_a_scheme_stay_where_all_others_are_encoded(name):
+    """Rows have no order, so these columns tell which row of the result is which."""
+    alone, there = (encoder(READING[name]).set_params(columns=None) for _ in range(2))
+    of_scheme = [column for column in rows().column_names if column in alone._parameters().training_columns]
+    # In other schemes the weights identify rows.
+    weight = None if "id" in of_scheme else "id"
+    aside = ["sold"] if weight is None else ["id", "sold"]
+    table = rows().select(["customer", "color", *of_scheme, *aside])
+    X, kept = table.drop_columns(aside), table.select([*of_scheme, *aside])
+    expected = alone.fit_transform(X, table["sold"], sample_weight=weight and table[weight])
+    found = calls.fit_transform(there, dealt(table)[0], "sold", weight, None)
+    assert same(found, with_columns(expected, kept))
+    encoded = alone.transform(X)
+    assert same(calls.transform(there, dealt(table)[0]), with_columns(encoded, kept))
+    if weight is not None:
+        without = table.drop_columns(of_scheme)
+        assert same(calls.transform(there, dealt(without)[0]), with_columns(encoded, table.select(aside)))
+    if name in ("by value", "times", "a mask", "fold numbers"):
+        there = Shuffle(table, "sold", weight)
+        shared, encodings = there.learn(encoder(READING[name]).set_params(columns=None), True)
+        joined = Joined.of(shared)
+        assert same(there.encode_training(shared, joined, encodings), with_columns(expected, kept))
+        assert same(Shuffle(table).encode_new(joined, encodings), with_columns(encoded, kept))
 
 
 def test_columns_by_position_and_by_type():
@@ -157,6 +189,40 @@ def test_what_is_wrong_with_a_call():
     fitted = calls.fit(encoder(BY_ID), table, "sold", None, None)
     with pytest.raises(ValueError, match="'color'"):
         calls.transform(fitted, dealt(rows().drop_columns(["color"]))[0])
+
+
+NESTED = {
+    "a key": lambda: (encoder(BY_ID).set_params(columns=["nested"]), "sold", None, None),
+    "a joint key": lambda: (encoder(BY_ID).set_params(columns=[("color", "nested")]), "sold", None, None),
+    "by": lambda: (encoder(KFold(3, by="nested")), "sold", None, None),
+    "time": lambda: (encoder(Ordered(time="nested")), "sold", None, None),
+    "fold": lambda: (encoder("nested"), "sold", None, None),
+    "y": lambda: (encoder(BY_ID), "nested", None, None),
+    "weight": lambda: (encoder(BY_ID), "sold", "nested", None),
+    "groups": lambda: (encoder(GroupKFold(3)), "sold", None, "nested"),
+}
+
+
+@pytest.mark.parametrize("values", [{"a": 1}, [1]], ids=["struct", "list"])
+@pytest.mark.parametrize("role", NESTED)
+def test_nested_values_are_refused_before_a_row_is_read(role, values):
+    column = pa.array([values] * len(rows()))
+    table, passes = dealt(rows().append_column("nested", column))
+    asked, *aside = NESTED[role]()
+    for call in (calls.fit_transform, calls.fit):
+        with pytest.raises(TypeError, match=r"column 'nested' holds (struct<a: int64>|list<item: int64>) values"):
+            call(asked, table, *aside)
+    assert passes == []
+    assert "nested" in calls.fit_transform(encoder(BY_ID), table, "sold", None, None).column_names
+
+
+def test_a_frame_of_pandas_on_spark_is_told_what_to_be():
+    frame = type("DataFrame", (), {"__module__": "pyspark.pandas.frame"})()
+    fitted = encoder(BY_ID).fit(rows().drop_columns(["sold"]), rows()["sold"])
+    asked = (encoder(BY_ID).fit_transform, encoder(BY_ID).fit, DistributedEncoder(encoder(BY_ID)).fit)
+    for call in (*asked, lambda X, _: fitted.transform(X), lambda X, _: DistributedEncoder(fitted).fit_transform(X)):
+        with pytest.raises(TypeError, match=r"X\.to_spark\(\).*index_col.*y="):
+            call(frame, "sold")
 
 
 def test_errors_of_rows_leave_the_encoder_as_it_was():

@@ -1,0 +1,176 @@
+"""NumberFiller: missing numbers are replaced by statistics of the rows that a row may see."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
+
+import narwhals as nw
+import pyarrow as pa
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gpu_encode.encoders.statistic import StatisticEncoder
+from gpu_encode.schemes.folds import CrossFitting
+from gpu_encode.tables.frames.columns import NOTE
+from gpu_encode.words.annotations import Table, Vector
+from gpu_encode.words.errors.parameters import KnownKeywords, check_option
+
+# The column that puts all rows into one group.
+EVERYTHING = "gpu_encode_everything"
+
+
+@dataclass(eq=False, repr=False)
+class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Replace missing numbers by the mean of their group, without a look at the row's own number.
+
+    A missing number becomes the statistic of the rows of its group that have one, under a scheme: a training row sees
+    the rows of other folds, as a new row sees rows of training.  ``groupby(...).transform("mean")`` of all rows at once
+    gives training rows numbers that no new row can have.
+
+    Parameters
+    ----------
+    columns : list of str, optional
+        Columns of numbers to fill.  None: all columns of numbers but `by`.
+    by : str, list of str, optional
+        The column that names the group; several are a joint key.  None: all rows are one group.
+    statistic : {"mean", "median"}, default="mean"
+        What a missing number becomes.  If no visible row of the group has a number, that of all visible rows is taken.
+    cv : int, scheme, splitter, iterable, str or array, default=5
+        Who may look at whom in training, as in `TargetEncoder`.
+
+    Attributes
+    ----------
+    columns_ : list of str
+        The columns that are filled.
+    encoder_ : StatisticEncoder
+        The fitted encoder of the groups.
+    n_features_in_ : int
+        Number of columns of X.
+
+    See Also
+    --------
+    StatisticEncoder : Groups become columns of statistics, of any kind, beside the numbers.
+    sklearn.impute.SimpleImputer : The mean of all rows, each row's own included.
+
+    Notes
+    -----
+    None, NaN and the missing values of every library are missing.  A column of whole numbers becomes one of float64.
+    Neither the order of rows nor the library or device of X changes a bit.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gpu_encode import KFold, NumberFiller
+    >>> people = pd.DataFrame({"town": list("aaaabb"), "income": [10.0, None, 20.0, 30.0, 50.0, None]})
+    >>> filler = NumberFiller(["income"], by="town", cv=KFold(2, order="interleaved"))
+    >>> filler.fit_transform(people)["income"].tolist()
+    [10.0, 15.0, 20.0, 30.0, 50.0, 50.0]
+    >>> filler.transform(pd.DataFrame({"town": ["a", "c"], "income": [None, None]}))["income"].tolist()
+    [20.0, 27.5]
+    """
+
+    columns: Sequence[str] | None = None
+    _: KW_ONLY
+    by: str | Sequence[str] | None = None
+    statistic: Literal["mean", "median"] = "mean"
+    cv: CrossFitting = 5
+
+    def fit(self, X: Table, y: Table | None = None, *, groups: Vector | None = None) -> Self:  # noqa: ARG002
+        """Learn what missing numbers of new rows become.
+
+        Parameters
+        ----------
+        X : frame of shape (n_rows, n_columns)
+            Of pandas, polars, Arrow, cuDF, or another library that narwhals reads.
+        y : ignored
+        groups : array of shape (n_rows,), optional
+            For schemes of groups.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X is no frame, if a column is missing, or if it holds no numbers.
+        """
+        self._learn(X, groups)
+        return self
+
+    def fit_transform(self, X: Table, y: Table | None = None, *, groups: Vector | None = None) -> Any:  # noqa: ARG002
+        """Fill training rows, each missing number from rows that the row may see.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+
+        Returns
+        -------
+        frame of shape (n_rows, n_columns)
+            A frame as X, with its columns in their order.
+        """
+        return self._fill(X, self._learn(X, groups))
+
+    def transform(self, X: Table) -> Any:
+        """Fill new rows from all training rows.
+
+        Parameters
+        ----------
+        X : frame of shape (n_rows, n_columns)
+            Rows with the columns of numbers and groups.
+
+        Returns
+        -------
+        frame of shape (n_rows, n_columns)
+            A frame as X, with its columns in their order.
+        """
+        check_is_fitted(self, "encoder_")
+        return self._fill(X, self.encoder_.transform(self._with_groups(X)))
+
+    def _learn(self, X: Table, groups: Any) -> Any:
+        """Fit the encoder; give the training encodings of the groups."""
+        check_option("NumberFiller", "statistic", self.statistic, ("mean", "median"))
+        if isinstance(self.columns, str):
+            raise TypeError(f"columns of NumberFiller is a list of names. Write columns=[{self.columns!r}].")
+        frame = read_frame(X)
+        by = [EVERYTHING] if self.by is None else [self.by] if isinstance(self.by, str) else [*self.by]
+        named = [name for name in frame.columns if frame.schema[name].is_numeric() and name not in by]
+        self.columns_ = named if self.columns is None else [*self.columns]
+        key = by[0] if len(by) == 1 else tuple(by)
+        encoder = StatisticEncoder([self.statistic], columns=[key], values=self.columns_, cv=self.cv)
+        encoded = encoder.fit_transform(self._with_groups(X), groups=groups)
+        self.encoder_, self.n_features_in_ = encoder, len(frame.columns)
+        return encoded
+
+    def _with_groups(self, X: Any) -> Any:
+        """Give X; without groups with a column that is the same for all rows."""
+        frame = read_frame(X)
+        if absent := [name for name in self.columns_ if name not in frame.columns]:
+            raise ValueError(f"NumberFiller fills {absent}, and X has no such columns. It has {frame.columns}.")
+        return X if self.by is not None else frame.with_columns(nw.lit("all").alias(EVERYTHING)).to_native()
+
+    def _fill(self, X: Any, encoded: Any) -> Any:
+        """Replace missing numbers by the encodings of their rows, which come first among the columns."""
+        frame, found = read_frame(X), read_frame(encoded)
+        filled = []
+        for name, statistic in zip(self.columns_, found.columns, strict=False):
+            number = frame[name].cast(nw.Float64())
+            holes = number.is_null() | number.is_nan().fill_null(value=False)
+            filled.append(found[statistic].zip_with(holes, number).alias(name))
+        table = frame.with_columns(*filled).to_native()
+        if isinstance(table, pa.Table):
+            # pandas' note describes the types of the old columns.
+            rest = {key: text for key, text in (table.schema.metadata or {}).items() if key != NOTE}
+            return table.replace_schema_metadata(rest or None)
+        return table
+
+
+def read_frame(X: Any) -> "nw.DataFrame[Any]":
+    """Give a frame as one of narwhals; raise TypeError for anything else."""
+    try:
+        return nw.from_native(X, eager_only=True)
+    except TypeError:
+        found = type(X).__name__
+        raise TypeError(f"NumberFiller takes frames in memory, whose columns have names. Got {found}.") from None

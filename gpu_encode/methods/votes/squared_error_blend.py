@@ -1,0 +1,198 @@
+"""Convex blends of predictions of quantities or of class probabilities, chosen by their squared error."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import nnls
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array
+from gpu_encode.formulas.auc import read_scores
+from gpu_encode.methods.votes.blends import check_columns, check_shape, mix
+from gpu_encode.methods.votes.squared_error import power_above
+from gpu_encode.seam import devices, ops
+from gpu_encode.sums.targets import Labels, check_weight
+from gpu_encode.tables import frames
+from gpu_encode.words.annotations import Table, Vector
+from gpu_encode.words.errors.tables import inconsistent_lengths, other_width
+from gpu_encode.words.errors.targets import no_target
+
+OWNER = "SquaredErrorBlend"
+
+
+@dataclass(eq=False, repr=False)
+class SquaredErrorBlend(BaseEstimator):
+    """Blend predictions of a quantity, or class probabilities, with shares of the least squared error.
+
+    The blend is a1 * p1 + a2 * p2 + ..., with shares of at least 0 that add up to 1.  Of all such shares, those with
+    the least sum of squared errors on validation rows are taken.  For classes this is the Brier score, the sum over all
+    classes of squared differences between the probability and 0 or 1.
+
+    Attributes
+    ----------
+    weights_ : float64 ndarray of shape (n_predictions,)
+        The shares.
+    squared_error_ : float
+        Mean squared error of the blended validation rows; for classes summed over the classes.
+    classes_ : ndarray of shape (n_classes,)
+        Only for class probabilities: the sorted labels, in the order of the probabilities.
+
+    See Also
+    --------
+    ConvexBlend : Scores of two classes, chosen by the area under the ROC curve.
+
+    Notes
+    -----
+    Since shares add up to 1, the error of a blend is the blend of the errors, and its squared length is a' G a, where G
+    holds the products of the vectors of errors.  Each product is the rounded sum of rounded products, whatever the
+    order of rows.  The best a is a solution of non-negative least squares, divided by its sum (Lawson and Hanson,
+    "Solving Least Squares Problems", 1974, chapter 23; SciPy's ``nnls``).  It is not exact: its error is about 1e-8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import SquaredErrorBlend
+    >>> y = [1.0, 2.0, 4.0]
+    >>> blend = SquaredErrorBlend().fit([[0.0, 3.0], [1.0, 4.0], [3.0, 6.0]], y)
+    >>> blend.weights_.round(6).tolist(), round(blend.squared_error_, 6)
+    ([0.666667, 0.333333], 0.0)
+    >>> blend.predict([[5.0, 8.0]]).round(6).tolist()
+    [6.0]
+
+    Probabilities of two models for three classes, in the order of the sorted labels:
+
+    >>> sure = [[0.8, 0.1, 0.1], [0.6, 0.4, 0.0], [0.2, 0.2, 0.6]]
+    >>> unsure = [[0.4, 0.3, 0.3], [0.2, 0.5, 0.3], [0.2, 0.3, 0.5]]
+    >>> P = np.stack([sure, unsure], axis=1)
+    >>> blend = SquaredErrorBlend().fit(P, ["bus", "car", "train"])
+    >>> blend.weights_.round(3).tolist()
+    [0.769, 0.231]
+    >>> blend.classes_.tolist(), blend.predict(P)[0].round(2).tolist()
+    (['bus', 'car', 'train'], [0.71, 0.15, 0.15])
+    """
+
+    def fit(self, P: Table, y: Vector, *, sample_weight: Vector | None = None) -> Self:  # noqa: N803
+        """Choose the shares on validation rows.
+
+        Parameters
+        ----------
+        P : table of shape (n_rows, n_predictions), or array of shape (n_rows, n_predictions, n_classes)
+            Predictions of a quantity by at least two models, or the probabilities of each class; all finite.
+            ``np.stack([model.predict_proba(X) for model in models], axis=1)`` makes such an array.
+        y : array of shape (n_rows,)
+            The quantity, or a label for each row.
+        sample_weight : array of shape (n_rows,), optional
+            How much each row counts; one each by default.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If predictions are missing or infinite, or if there are not as many labels as classes.
+        """
+        if y is None:
+            raise no_target(OWNER)
+        with devices.explain_memory():
+            columns = read_predictions(P)
+            check_columns(OWNER, columns)
+            wanted, classes = read_wanted(y, columns)
+            weight = np.ones(len(wanted))
+            if sample_weight is not None:
+                given = frames.on_host([(None, frames.read_vector(sample_weight, "sample_weight", len(wanted)))])
+                weight = np.asarray(check_weight(ops.host(len(wanted)), given), np.float64)
+            errors = [column - wanted for column in columns]
+            unit = power_above(max(float(np.abs(error).max()) for error in errors))
+            products = gram([error / unit for error in errors], weight)
+        shares = least_on_simplex(products)
+        self.weights_: Array = shares
+        self.n_features_in_ = len(shares)
+        self.squared_error_ = float(shares @ products @ shares) / (math.fsum(weight.tolist()) or 1.0) * unit**2
+        if classes is not None:
+            self.classes_ = classes
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def predict(self, P: Table) -> Array:  # noqa: N803
+        """Blend the predictions of rows.
+
+        Parameters
+        ----------
+        P : table of shape (n_rows, n_predictions), or array of shape (n_rows, n_predictions, n_classes)
+            Predictions of the models that were given to fit.
+
+        Returns
+        -------
+        float64 ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        check_is_fitted(self, "weights_")
+        columns = read_predictions(P)
+        if len(columns) != len(self.weights_):
+            raise other_width(OWNER, len(columns), len(self.weights_))
+        check_columns(OWNER, columns)
+        return mix(columns, self.weights_.tolist())
+
+
+def read_predictions(P: Any) -> list[Floats]:  # noqa: N803
+    """Give the predictions of each model, of shape (rows,) or (rows, classes), on the host."""
+    check_shape(OWNER, P)
+    if getattr(P, "ndim", 2) != 3:
+        given = [values for _, values in frames.read_targets(P, None, "P")]
+        columns = [column.astype(np.float64) for column in read_scores(OWNER, given, ops.host(len(given[0])), "P")]
+    else:
+        stacked = np.asarray(frames.to_host(P), np.float64)
+        if np.isnan(stacked).any():
+            raise ValueError(f"{OWNER} needs all probabilities. P holds NaN.")
+        columns = [stacked[:, number] for number in range(stacked.shape[1])]
+    return columns
+
+
+def read_wanted(y: Any, columns: Sequence[Floats]) -> tuple[Floats, Array | None]:
+    """Give the numbers to predict, for classes 0 and 1 by row and class; also the sorted labels."""
+    n_rows, of_classes = len(columns[0]), columns[0].ndim == 2
+    values = frames.on_host([(None, frames.read_vector(y, "y"))])
+    if len(values) != n_rows:
+        raise inconsistent_lengths("P", [len(values), n_rows])
+    labels = Labels(ops.host(n_rows), values)
+    if not of_classes:
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"{OWNER} blends predictions of numbers. y holds others: for classes, P has three axes.")
+        return np.asarray(labels.checked, np.float64), None
+    names, codes = Labels(labels.ops, labels.checked).distinct
+    if len(names) != columns[0].shape[1]:
+        raise ValueError(f"{OWNER} needs a label for each of {columns[0].shape[1]} classes of P. y has {len(names)}.")
+    return np.eye(len(names))[codes], names
+
+
+def gram(errors: Sequence[Floats], weight: Floats) -> Floats:
+    """Give the weighted sums of products of vectors of errors; the order of rows changes no bit."""
+    products = np.empty((len(errors), len(errors)))
+    for i, one in enumerate(errors):
+        for j, other in enumerate(errors[: i + 1]):
+            by_row = one * other if one.ndim == 1 else (one * other).sum(axis=1)
+            products[i, j] = products[j, i] = math.fsum((by_row * weight).tolist())
+    return products
+
+
+def least_on_simplex(products: Floats) -> Floats:
+    """Find the vector a of at least 0, with sum 1, and the least a' G a."""
+    values, vectors = np.linalg.eigh(products)
+    root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    # Whatever factor the row of ones has, the solution is the best a times a number; this factor has the size of G.
+    ones = math.sqrt(float(np.trace(products)) / len(products)) or 1.0
+    matrix = np.vstack([root, np.full(len(products), ones)])
+    found, _ = nnls(matrix, np.append(np.zeros(len(products)), ones))
+    shares: Floats = found / found.sum()
+    return shares
