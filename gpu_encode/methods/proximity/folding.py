@@ -22,14 +22,13 @@ class Fold(NamedTuple):
     ----------
     kept : int32 array
         The first entry of each pattern without the feature.
-    pairs, partners : int32 array
-        Positions in `kept`, and the other entries that are added there.
+    partners : int32 array
+        The entry that is added to each of them; a position after all entries where there is none.
     taken : int32 array
         Entries that have the feature and are also summed for subsets with it.
     """
 
     kept: Array
-    pairs: Array
     partners: Array
     taken: Array
 
@@ -68,8 +67,8 @@ class PatternSums:
     sums : float64 array (entries, n)
     ends : list of int
         The number of first entries, of first and second ones, and so on.
-    queries : int array (queries,)
-        Queries by falling number of entries, so that each group of entries belongs to the first of them.
+    rank : int array (queries,)
+        The rank of each query by falling number of entries; each group of entries belongs to the first ranks.
     blocks : list of Block
     """
 
@@ -78,7 +77,7 @@ class PatternSums:
     index: Array
     sums: Array
     ends: list[int]
-    queries: Array
+    rank: Array
     blocks: list[Block]
 
     @classmethod
@@ -88,50 +87,54 @@ class PatternSums:
         query, entry = np.nonzero((histogram.sums != 0).any(axis=1).T)
         index = entry if histogram.index is None else histogram.index[entry, query]
         counts = np.bincount(query, minlength=n_queries)
-        rank = ops.xp.arange(len(query)) - (np.cumsum(counts) - counts)[query]
-        order = np.argsort(-counts)
-        of_rank = np.bincount(rank)
-        position = (np.cumsum(of_rank) - of_rank)[rank] + np.argsort(order)[query]
-        by_rank = np.argsort(position)
+        number = ops.xp.arange(len(query)) - (np.cumsum(counts) - counts)[query]
+        rank = np.argsort(np.argsort(-counts))
+        of_number = np.bincount(number)
+        position = (np.cumsum(of_number) - of_number)[number] + rank[query]
+        by_number = np.argsort(position)
         patterns = ops.to_device(histogram.patterns)[index]
-        at_once, starts = max(1, MOST_ENTRIES // max(len(of_rank), 1)), np.cumsum(counts) - counts
-        blocks = []
+        at_once, starts = max(1, MOST_ENTRIES // max(len(of_number), 1)), np.cumsum(counts) - counts
+        blocks, at_end = [], ops.zeros(1, np.int64) + len(query)
         for start in range(0, n_queries, at_once):
             begin, *_ = starts[start : start + 1].tolist()
             part = slice(begin, begin + int(counts[start : start + at_once].sum()))
-            blocks.append(fold(ops, patterns[part], query[part] + first, position[part], masks))
-        sums = histogram.sums[entry, :, query][by_rank]
-        ends = ops.to_host(np.cumsum(of_rank)).tolist()
-        return cls(ops, histogram.patterns, index[by_rank], sums, ends, order + first, blocks)
+            lies = np.concatenate([position[part], at_end])
+            blocks.append(fold(ops, patterns[part], query[part] + first, lies, masks))
+        sums = histogram.sums[entry, :, query][by_number]
+        ends = ops.to_host(np.cumsum(of_number)).tolist()
+        return cls(ops, histogram.patterns, index[by_number], sums, ends, rank, blocks)
 
     def multiply(self, factors: Floats) -> Array:
         """Multiply each entry by the factor of its pattern: (entries, n)."""
         return self.sums * self.ops.to_device(factors).take(self.index)[:, None]
 
-    def add_to(self, votes: Array, factors: Floats) -> None:
-        """Add up by query, and write to votes (n, all queries)."""
+    def add_up(self, factors: Floats) -> Array:
+        """Sum by query, each pattern multiplied by its factor: (n, queries)."""
         values = self.multiply(factors)
-        total = self.ops.zeros((len(self.queries), values.shape[1]), np.float64)
+        total = self.ops.zeros((len(self.rank), values.shape[1]), np.float64)
         start = 0
         for end in self.ends:
             total[: end - start] += values[start:end]
             start = end
-        votes[:, self.queries] = total.T
+        return total.take(self.rank, axis=0).T
 
     def fold(self, factors: Floats | None) -> Iterator[Array]:
-        """Sum by subset and query, each pattern multiplied by its factor, or by 1: an array (ends, n) for each block."""
-        given = self.sums if factors is None else self.multiply(factors)
+        """Sum by subset and query, each pattern multiplied by its factor (None: 1): for each block, (ends, n)."""
+        nothing = self.ops.zeros((1, self.sums.shape[1]), np.float64)
+        given = np.concatenate([self.sums if factors is None else self.multiply(factors), nothing])
         for block in self.blocks:
             values = given
             for step in block.folds:
-                kept = values.take(step.kept, axis=0)
-                kept[step.pairs] += values.take(step.partners, axis=0)
-                values = np.concatenate([kept, values.take(step.taken, axis=0)])
-            yield values
+                kept = values.take(step.kept, axis=0) + values.take(step.partners, axis=0)
+                values = np.concatenate([kept, values.take(step.taken, axis=0), nothing])
+            yield values[:-1]
 
 
 def fold(ops: Ops, patterns: Array, queries: Array, positions: Array, masks: Integers) -> Block:
-    """Find the folds of entries that are ordered by query, then pattern; `positions` say where they lie."""
+    """Find the folds of entries that are ordered by query, then pattern.
+
+    `positions` say where the entries lie, and last which position lies after all of them.
+    """
     order, n_features = max(int(mask).bit_count() for mask in masks), int(masks[-1]).bit_length()
     subsets, sizes = np.zeros_like(patterns), np.zeros_like(patterns)
     folds = []
@@ -139,11 +142,14 @@ def fold(ops: Ops, patterns: Array, queries: Array, positions: Array, masks: Int
         left = patterns >> 1
         begins = np.ones_like(left, bool)
         begins[1:] = (left[1:] != left[:-1]) | (queries[1:] != queries[:-1]) | (subsets[1:] != subsets[:-1])
-        kept, partners = np.flatnonzero(begins), np.flatnonzero(~begins)
-        pairs = np.cumsum(begins)[partners] - 1
-        taken = np.flatnonzero(((patterns & 1) == 1) & (sizes < order))
-        entries = [positions[each] if feature == 0 else each for each in (kept, partners, taken)]
-        folds.append(Fold(*(each.astype(np.int32) for each in (entries[0], pairs, entries[1], entries[2]))))
+        kept, taken = np.flatnonzero(begins), np.flatnonzero(((patterns & 1) == 1) & (sizes < order))
+        # The entry after a kept one is its partner, unless it is kept itself.
+        after = np.concatenate([kept[1:], kept[:1] * 0 + len(left)])
+        partners = np.where(after - kept == 2, kept + 1, len(left))
+        steps = [kept, partners, taken]
+        if feature == 0:
+            steps = [positions[each] for each in steps]
+        folds.append(Fold(*(each.astype(np.int32) for each in steps)))
         queries, patterns = (np.concatenate([each[kept], each[taken]]) for each in (queries, left))
         subsets = np.concatenate([subsets[kept], subsets[taken] | (1 << feature)])
         sizes = np.concatenate([sizes[kept], sizes[taken] + 1])

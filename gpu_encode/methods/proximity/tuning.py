@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.exact import Floats, Integers, in_one_piece
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
 from gpu_encode.methods.proximity.folding import PatternSums
@@ -117,9 +117,11 @@ class RaisedVotes:
         before, after = both[: len(agreed)], both[len(agreed) :]
         others, full = self._add_up(before), self._full * float(after[-1])
         rises = self._fold(None) * step if degree == 1.0 else self._fold(after - before)
+        lines = self._cases.electorate.rows.ops.xp.arange(len(others))[:, None] * others.shape[1]
         for rank in self._ranks:
             votes, part = others.copy(), slice(*self._bounds[rank : rank + 2])
-            votes[:, self._queries[part]] += rises[part].T
+            raised = self._queries[part]
+            votes.put(lines + raised, votes.take(raised, axis=1) + rises[:, part])
             yield self._cases.score(self._form, votes, full)
 
     def score(self, weights: Floats, degree: float) -> Array:
@@ -133,14 +135,11 @@ class RaisedVotes:
 
     def _add_up(self, strengths: Floats) -> Array:
         """Add up the votes of rows that differ in some feature: (n, queries)."""
-        ops = self._cases.electorate.rows.ops
-        votes = ops.zeros((len(self._full), self._cases.queries.shape[1]), np.float64)
-        for part, numbers in zip(self._parts, self._numbers, strict=True):
-            part.add_to(votes, strengths[numbers])
-        return votes
+        of_parts = [part.add_up(strengths[numbers]) for part, numbers in zip(self._parts, self._numbers, strict=True)]
+        return np.concatenate(of_parts, axis=1)
 
     def _fold(self, gains: Floats | None) -> Array:
-        """Fold the gains of patterns, in the order of subsets; None: gains of 1, which are folded once."""
+        """Fold gains of patterns into sums (n, ends) in the order of subsets; None: gains of 1, folded only once."""
         if gains is None and self._agreeing is not None:
             return self._agreeing
         folded = [
@@ -148,7 +147,7 @@ class RaisedVotes:
             for part, numbers in zip(self._parts, self._numbers, strict=True)
             for of_block in part.fold(None if gains is None else gains[numbers])
         ]
-        in_order = np.concatenate(folded).take(self._in_order, axis=0)
+        in_order = in_one_piece(np.concatenate(folded).take(self._in_order, axis=0).T)
         if gains is None:
             self._agreeing = in_order
         return in_order

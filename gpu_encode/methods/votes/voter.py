@@ -1,7 +1,7 @@
 """The common base of the estimators of voting columns: parameters, and the encodings of training rows and new rows."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -106,10 +106,11 @@ class Voter(Predictor):
         mean = self._mean(votes, output)
 
         def judge(weights: Floats, step: float) -> Iterator[Any]:
-            for tried in weights + step * np.eye(len(weights)):
-                yield score(mean.at(tried.tolist()))
+            return map(score, mean.raised(weights.tolist(), step))
 
-        return ascend(judge, np.zeros(votes.n_keys), self.tol, least_rise, self.max_rounds)
+        found = ascend(judge, np.zeros(votes.n_keys), self.tol, least_rise, self.max_rounds)
+        # Sums of raised weights are rounded in another order.
+        return replace(found, score=score(mean.at(found.numbers.tolist())))
 
     def _mean(self, votes: Votes, output: int) -> WeightedMean:
         silence = float(put_on(np.array([votes.means[output]]), self.phi, self.clip)[0])
