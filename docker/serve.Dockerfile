@@ -1,7 +1,7 @@
 # The web service of examples/service, which encodes rows by a saved model, by a user without rights:
 #   docker build --file docker/serve.Dockerfile --tag gpu-encode:serve .
 #   docker run --rm --publish 8000:8000 --volume "$PWD/models:/models" --env MODEL=/models/returns.model gpu-encode:serve
-#   curl localhost:8000/encode --json '[{"shop": "a"}]'
+#   curl localhost:8000/encode -H 'Content-Type: application/json' -d '[{"shop": "a"}]'
 # /health answers probes, /metrics a collector; POST /reload reads the model again, and needs a folder that may be written to.
 ARG PYTHON=3.12
 FROM python:${PYTHON}-slim

@@ -1,7 +1,8 @@
-"""Extension of Griffe: parameters that share a description keep types of their own, types their quotation marks.
+"""Extension of Griffe: names that share a description stand apart; types and references are shown as written.
 
 Griffe gives all names of a line such as `X, y, sample_weight` the annotation and the default of the first one.  It
-reads a type such as `"auto", float or dict` as Python, and shows `(auto, float or dict)`.
+reads a type such as `"auto", float or dict` as Python, and shows `(auto, float or dict)`; so it does with errors.
+Marks of references, `.. [1]` and `[1]_`, are no Markdown.
 """
 
 import re
@@ -9,8 +10,9 @@ from typing import Any
 
 from griffe import Extension, Object
 
-SECTION = re.compile(r"^Parameters\n-+\n.*?(?=\n\n\w+\n---|\Z)", re.DOTALL | re.MULTILINE)
+SECTION = re.compile(r"^(?:Parameters|Raises)\n-+\n.*?(?=\n\n\w+\n---|\Z)", re.DOTALL | re.MULTILINE)
 GROUP = re.compile(r"^(\w+(?:, \w+)+)$((?:\n    .*)*)", re.MULTILINE)
+REFERENCE = re.compile(r"(?:\.\. )?(\[\d+\])_?")
 TYPE = re.compile(r"^(\w+ : )(.+?)(?=, default=|, optional$|$)", re.MULTILINE)
 
 
@@ -42,4 +44,5 @@ class GroupedParameters(Extension):
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Rewrite the docstring of one object."""
         if obj.docstring is not None:
-            obj.docstring.value = quote_types(write_apart(obj.docstring.value))
+            plain = REFERENCE.sub(r"\1", obj.docstring.value)
+            obj.docstring.value = quote_types(write_apart(plain))

@@ -68,10 +68,13 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 def on_page_content(html: str, page: Page, **_: object) -> str:
     """Leave results of benchmarks out of the search, put other files of the repository behind the guides.
 
-    Empty cells of a table's head name nothing, so they become plain cells.
+    Empty cells of a table's head name nothing, so they become plain cells.  Types of the reference get back the marks
+    and spaces of Python, which grouped_parameters.py has hidden from Griffe.
     """
     if page.file.src_uri.startswith("repository/benchmarks/"):
         page.meta["search"] = {"exclude": True}
     elif page.file.src_uri.startswith(("repository/", "changelog")):
         page.meta["search"] = {"boost": 0.5}
+    elif page.file.src_uri.startswith("api/"):
+        html = re.sub("[\u201c\u201d]", "&quot;", html).replace("\u200b", "")
     return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)

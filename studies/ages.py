@@ -150,7 +150,7 @@ def quality(task: Task) -> Iterator[str]:
     scored = time[time.between(task.cuts[0], task.cuts[-1], "left")].dt.floor("D")
     days = np.unique(scored, return_inverse=True)[1]
     kind, n_days = "log loss" if task.binary else "squared error", days.max() + 1
-    yield f"\n### {task.name}, {kind}, {len(scored):,} rows of {n_days} days\n"
+    yield f"\n## {task.name}, {kind}, {len(scored):,} rows of {n_days} days\n"
     yield "| ages | frozen: loss | 1,000 x difference, 95 % | running: loss | 1,000 x difference, 95 % |"
     yield "|---|---:|---:|---:|---:|"
     before: list[Any] = []

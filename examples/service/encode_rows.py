@@ -2,7 +2,7 @@
 
     pip install '.[service]'
     MODEL=returns.model uvicorn --workers 4 --app-dir examples/service encode_rows:app
-    curl localhost:8000/encode --json '[{"shop": "a", "size": 2}]'
+    curl localhost:8000/encode -H 'Content-Type: application/json' -d '[{"shop": "a", "size": 2}]'
     curl -X POST localhost:8000/reload
     curl localhost:8000/health
     curl localhost:8000/metrics

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from importlib import import_module
+from numbers import Integral
 from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
@@ -159,7 +160,10 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         from gpu_encode.encoders.notebook import describe
 
         named = {"scheme": "cv", "target": "target_type_", "target mean": "target_mean_"}
-        return diagram + describe(self._model, {fact: getattr(self, name, None) for fact, name in named.items()})
+        facts = {fact: getattr(self, name, None) for fact, name in named.items()}
+        if isinstance(facts["scheme"], Integral):
+            facts["scheme"] = f"{facts['scheme']} folds"
+        return diagram + describe(self._model, facts)
 
     def __dask_tokenize__(self) -> Any:
         # For a dataclass Dask would read only the parameters: two fitted encoders of equal ones would be the same.

@@ -11,11 +11,15 @@ from gpu_encode.words.terminal import in_html
 
 # The most keys that are shown, and the most categories of each key.
 MOST_KEYS, MOST_MOVES = 20, 20
+HEADS = ["category", "rows", "mean", "encoding", "moved by"]
 STYLE = """
 .gpu-encode {font-size: 0.9em; margin-top: .5em}
 .gpu-encode summary {cursor: pointer; padding: .2em 0}
-.gpu-encode table {border-collapse: collapse; margin: .3em 0 .6em 1.2em}
-.gpu-encode th, .gpu-encode td {text-align: right; padding: .1em .7em; border-bottom: 1px solid rgba(128, 128, 128, .4)}
+.gpu-encode details > div {overflow-x: auto}
+.gpu-encode table {border-collapse: collapse; margin: .3em 0 .6em .9em}
+.gpu-encode caption {text-align: left; white-space: nowrap; opacity: .8}
+.gpu-encode th, .gpu-encode td {text-align: right; padding: .1em .4em; white-space: nowrap;
+  border-bottom: 1px solid rgba(128, 128, 128, .4)}
 .gpu-encode th:first-child, .gpu-encode td:first-child {text-align: left}
 """.strip()
 
@@ -51,14 +55,16 @@ def describe_means(summary: KeySummary) -> str:
     """
     moves = np.abs(summary.moves) * summary.weights
     order = np.argsort(-np.nan_to_num(moves, nan=-1.0), kind="stable")[:MOST_MOVES]
-    columns = (summary.weights, summary.means, summary.encodings, summary.moves)
+    rows = [write(float(weight)) for weight in summary.weights[order]]
+    columns = (rows, *(write_alike(each[order]) for each in (summary.means, summary.encodings, summary.moves)))
     lines = [
-        cells("td", [shorten(category), *(write(float(column[row])) for column in columns)])
-        for row, category in zip(order, summary.categories(order), strict=True)
+        cells("td", [shorten(category), *texts])
+        for category, *texts in zip(summary.categories(order), *columns, strict=True)
     ]
     head = f"{in_html(summary.name)}: {len(summary.weights):,} categories, prior {write(summary.prior)}"
-    heads = cells("th", ["largest moves x rows", "rows", "mean", "encoding", "moved by"])
-    return f"<details><summary>{head}</summary><table>{heads}{''.join(lines)}</table></details>"
+    order_told = "<caption>sorted by rows times move</caption>"
+    table = f"<table>{order_told}{cells('th', HEADS)}{''.join(lines)}</table>"
+    return f"<details><summary>{head}</summary><div>{table}</div></details>"
 
 
 def count_categories(key: Any) -> str:
@@ -77,6 +83,21 @@ def shorten(category: Any) -> str:
     """Write a category; of a long one, only the beginning."""
     text = "missing" if category is None else str(category)
     return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def write_alike(values: Any) -> list[str]:
+    """Write numbers with equally many decimals, so that digits stand below one another; the largest has five digits.
+
+    Examples
+    --------
+    >>> write_alike(np.array([0.5, -12.3456789]))
+    ['0.500', '-12.346']
+    """
+    largest = np.max(np.abs(values), where=np.isfinite(values), initial=0.0)
+    if not 1e-4 <= largest < 1e6:
+        return [write(float(value)) for value in values]
+    decimals = max(4 - int(np.floor(np.log10(largest))), 0)
+    return [f"{value:.{decimals}f}" for value in values]
 
 
 def write(value: Any) -> str:

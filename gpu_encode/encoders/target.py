@@ -116,7 +116,8 @@ class TargetEncoder(SchemeEncoder):
 
     See Also
     --------
-    sklearn.preprocessing.TargetEncoder : Its parameters mean the same here; docs/coming-from.md lists the differences.
+    sklearn.preprocessing.TargetEncoder : Its parameters mean the same here; "Coming from another library"
+        in the guide lists the differences.
 
     References
     ----------

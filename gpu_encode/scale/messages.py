@@ -90,7 +90,7 @@ class CategoriesError(ValueError):
             f"{need.key!r} has {about}{need.n_categories:,} of them. Give at least {-(-need.enough // 2**20):,} MiB, "
             "or encode fewer columns at a time."
         )
-        self.n_categories = n_categories
+        self.n_categories, self.enough = n_categories, need.enough
 
 
 class NotShuffledError(ValueError):

@@ -48,8 +48,16 @@ def test_the_largest_moves_come_first():
     assert [row[0] for row in rows] == [*expected]
     for shop, _, mean, encoding, moved in rows:
         told = [means[shop], shrunk[shop], shrunk[shop] - means[shop]]
-        assert [float(one) for one in (mean, encoding, moved)] == pytest.approx(told, rel=1e-5)
+        assert [float(one) for one in (mean, encoding, moved)] == pytest.approx(told, abs=6e-5)
     assert {row[1] for row in rows} == {"3"}
+    for column in range(2, 5):
+        assert len({len(row[column].partition(".")[2]) for row in rows}) == 1
+
+
+@pytest.mark.parametrize(("cv", "told"), [(5, "5 folds"), (KFold(3), "KFold(n_splits=3)")])
+def test_a_number_of_folds_is_told_in_words(cv, told):
+    page = learned(TargetEncoder(cv=cv).fit(np.arange(20)[:, None] % 3, np.arange(20) % 2))
+    assert f"scheme {told};" in page
 
 
 def test_a_move_counts_as_often_as_it_has_rows():

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -91,6 +92,20 @@ def test_parameters_of_one_description_are_written_apart():
     assert load("grouped_parameters").write_apart(text) == apart
 
 
+def test_errors_of_one_description_are_written_apart():
+    pytest.importorskip("griffe")
+    apart = load("grouped_parameters").write_apart("Raises\n------\nValueError, TypeError\n    For bad input.\n")
+    assert apart == "Raises\n------\nValueError\n    For bad input.\nTypeError\n    For bad input.\n"
+
+
+def test_marks_of_references_are_markdown():
+    griffe = pytest.importorskip("griffe")
+    text = "By XXH64 [1]_ of `x[0]`.\n\nReferences\n----------\n.. [1] Collet\n"
+    shown = griffe.Function("f", docstring=griffe.Docstring(text))
+    load("grouped_parameters").GroupedParameters().on_object(obj=shown)
+    assert shown.docstring.value == text.rstrip().replace("[1]_", "[1]").replace(".. [1]", "[1]")
+
+
 def test_types_are_shown_as_they_stand():
     pytest.importorskip("griffe")
     text = (
@@ -98,6 +113,63 @@ def test_types_are_shown_as_they_stand():
     )
     shown = text.replace('{"x", "y"}, ', "\u201cx\u201d, \u200b\u201cy\u201d, \u200b").replace('"z"', "\u201cz\u201d")
     assert load("grouped_parameters").quote_types(text) == shown
+
+
+def test_the_reference_shows_marks_that_can_be_copied(hook):
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="api/encoders.md"), meta={})
+    shown = hook.on_page_content("<code>\u201cx\u201d, \u200bint</code>", page)
+    assert shown == "<code>&quot;x&quot;, int</code>"
+
+
+def test_links_have_titles_and_no_names_of_files():
+    pages = [*DOCS.rglob("*.md")]
+    assert len(pages) > 40
+    assert [(page.name, name) for page in pages for name in re.findall(r"\[([\w-]+\.md)\]\(", page.read_text())] == []
+
+
+@pytest.mark.parametrize("folder", ["docs", "benchmarks", "examples", "."])
+def test_headings_skip_no_level(folder):
+    """Readers who hear a page go from heading to heading by their levels."""
+    root = DOCS.parent / folder
+    pages = [*(root.glob("*.md") if folder == "." else root.rglob("*.md"))]
+    assert pages
+    skipped = []
+    for page in pages:
+        prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        levels = [len(marks) for marks in re.findall(r"^(#+) ", prose, re.MULTILINE)]
+        skipped += [page.name for one, next_one in pairwise(levels) if next_one > one + 1]
+    assert skipped == []
+
+
+def table(*rows):
+    cells = ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+@pytest.mark.parametrize(
+    ("column", "right"),
+    [
+        (["ms", "1,201", "0.07", ""], True),
+        (["time", "4.8 min", "24 s", "-"], True),
+        (["change", "+0.0060", "<strong>-3</strong>", "1e9"], True),
+        (["size", "2 GiB", "3 %", "25%"], True),
+        (["a", "4", "not run", "5"], False),
+        (["a", "2 (7)", "3 (8)", "4 (9)"], False),
+        (["a", "", "-", ""], False),
+        (["a", "10 words of text", "2", "3"], False),
+    ],
+)
+def test_columns_of_numbers_stand_at_the_right(column, right):
+    given = table(*([f"row {cell}", cell] for cell in column))
+    at_right = re.findall('<td style="text-align: right;">(.*?)</td>', load("fit_tables").on_page_content(given))
+    assert at_right == (column if right else [])
+
+
+def test_only_long_code_of_tables_may_break():
+    fit = load("fit_tables").on_page_content
+    short, long = "<code>plan(x=1)</code>", "<code>CUPY_CUDA_PER_THREAD(stream=1)</code>"
+    broken = long.replace("_", "_<wbr>").replace("(", "(<wbr>").replace("=", "=<wbr>")
+    assert fit(f"<p>{long}</p>{table([short, long])}") == f"<p>{long}</p>{table([short, broken])}"
 
 
 @pytest.mark.parametrize(

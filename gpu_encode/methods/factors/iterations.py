@@ -28,6 +28,8 @@ class Settings:
     update: str
     penalties: tuple[float, ...]
     learning_rate: float
+    learning_rate_decay: float
+    regularization_decay: float
     scale_start: bool
     max_iter: int
     early_stopping: bool
@@ -40,6 +42,12 @@ class Settings:
     def row_by_row(self) -> bool:
         """Whether each step uses one row, after the changes of the step before."""
         return self.solver == "sgd" and self.update == "row"
+
+    def of_iteration(self, number: int) -> tuple[list[float], float]:
+        """Give the regularization of each column and the learning rate of an iteration of "sgd"."""
+        shrink = 1.0 + self.regularization_decay * number
+        penalties = [penalty / shrink for penalty in self.penalties]
+        return penalties, self.learning_rate / (1.0 + self.learning_rate_decay * number)
 
 
 @dataclass
@@ -115,16 +123,17 @@ def take_step(step: Step, factors: list[Array], number: int) -> list[Array]:
 
 def choose_step(cells: Cells, settings: Settings) -> Step:
     """Choose the function that makes new factors from factors and the number of the iteration."""
-    penalties, rate = settings.penalties, settings.learning_rate
     if settings.row_by_row:
         # Loading the kernel takes longer than one iteration saves, but not longer than all iterations save.
         backend = ops.host(cells.n_rows * settings.max_iter)
         orders = (Permutation(cells.n_rows, key_of(settings.seed, number + 1)) for number in range(settings.max_iter))
-        return lambda factors, _: descend_rows(cells, factors, penalties, rate, next(orders), backend)
+        return lambda factors, number: descend_rows(
+            cells, factors, *settings.of_iteration(number), next(orders), backend
+        )
     modes = [Mode.of(cells, number) for number in range(len(cells.codes))]
     if settings.solver == "als":
-        return lambda factors, _: solve_in_turn(modes, factors, penalties)
-    return lambda factors, _: descend_together(modes, factors, penalties, rate)
+        return lambda factors, _: solve_in_turn(modes, factors, settings.penalties)
+    return lambda factors, number: descend_together(modes, factors, *settings.of_iteration(number))
 
 
 def start(sizes: Sequence[int], settings: Settings) -> list[Array]:

@@ -120,6 +120,10 @@ class FactorizationEncoder(CodesEncoder):
         formula above, so it counts once for each row; default 0.001.
     learning_rate : float, default=0.04
         For "sgd".
+    learning_rate_decay : float, default=0.0
+        For "sgd": in iteration t = 0, 1, ... the learning rate is divided by 1 + learning_rate_decay * t.
+    regularization_decay : float, default=0.0
+        For "sgd": the same for the regularization.
     max_iter : int, default=20
         Largest number of iterations; each is one pass over the rows for every column ("als"), or one pass ("sgd").
     early_stopping : bool, default=False
@@ -220,6 +224,8 @@ class FactorizationEncoder(CodesEncoder):
     update: Literal["row", "batch"] = "row"
     regularization: float | Sequence[float] | None = None
     learning_rate: float = 0.04
+    learning_rate_decay: float = 0.0
+    regularization_decay: float = 0.0
     max_iter: int = 20
     early_stopping: bool = False
     validation_fraction: float = 0.1
@@ -268,6 +274,8 @@ class FactorizationEncoder(CodesEncoder):
         check_option(OWNER, "handle_unknown", self.handle_unknown, ("mean", "error"))
         check_option(OWNER, "handle_missing", self.handle_missing, ("category", "mean", "error"))
         check_number(OWNER, "learning_rate", self.learning_rate, low=0.0, open_low=True)
+        for name in ("learning_rate_decay", "regularization_decay"):
+            check_number(OWNER, name, getattr(self, name), low=0.0)
         check_count(OWNER, "max_iter", self.max_iter, low=1)
         check_count(OWNER, "n_iter_no_change", self.n_iter_no_change, low=1)
         check_number(OWNER, "validation_fraction", self.validation_fraction, low=0.0, high=0.9, open_low=True)
@@ -291,6 +299,8 @@ class FactorizationEncoder(CodesEncoder):
             self.update,
             tuple(map(float, penalties)),
             float(self.learning_rate),
+            float(self.learning_rate_decay),
+            float(self.regularization_decay),
             bool(self.scale_start),
             int(self.max_iter),
             bool(self.early_stopping),

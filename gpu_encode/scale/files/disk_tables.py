@@ -1,10 +1,11 @@
 """Categories that do not fit into memory: their sums and encodings are in files, one file for each bucket of a key.
 
 Each chunk of rows becomes lines, one for each of its categories.  Lines are spilled to files by bucket, together with
-the number of each row's line, its fold and its target.  Then, bucket by bucket, rows are summed, sums are turned into
-encodings, and each row finds its encoding by the number of its line.  So a chunk writes each of its values only once,
-however many rows have it; and it writes no sums, which take far more memory than rows if a category has few of them.
-Encodings are spilled by chunk of the output.
+the number of each row's line, its fold and its target.  Pieces of several chunks wait in memory until they are large
+enough, since each piece costs as much as thousands of rows.  Then, bucket by bucket, rows are summed, sums are turned
+into encodings, and each row finds its encoding by the number of its line.  So a chunk writes each of its values only
+once, however many rows have it; and it writes no sums, which take far more memory than rows if a category has few of
+them.  Encodings are spilled by chunk of the output.
 """
 
 import contextlib
@@ -57,6 +58,8 @@ FEWEST_BUCKETS, MOST_BUCKETS = 1, 1 << 10
 GATHERED, FEWEST_ENCODED, ENCODED = 1 << 17, 1 << 8, 1 << 15
 # One part in so many of the free memory is for what is gathered, and for the work on lines that are encoded.
 SHARE = 8
+# Pieces wait to be written until they have this number of bytes, or one part in so many of the free memory.
+MOST_WAITING, WAITING = 1 << 26, 16
 # Copies of the digits of a line while it is encoded: columns beside each other, sums, and what each view sees.
 COPIES_OF_DIGITS = 6
 # Bytes of memory for a category while its bucket is processed, in addition to its digits, values and encodings.
@@ -94,14 +97,17 @@ class CategoryFiles:
         The number of buckets of each key.
     chunk_rows : int
         Every chunk is between two multiples of this number of rows.
+    limit : int
+        Bytes that the process may take.
     advance : callable
         Called with the number of rows that were looked up.
     """
 
     def __init__(
-        self, joined: Joined, folder: Path, number: int, chunk_rows: int, advance: Callable[[int], object]
+        self, joined: Joined, folder: Path, number: int, chunk_rows: int, limit: int, advance: Callable[[int], object]
     ) -> None:
         self._joined, self._number, self._chunk_rows, self._advance = joined, number, chunk_rows, advance
+        self._limit, self._most_waiting = limit, min(MOST_WAITING, memory.free_bytes(limit) // WAITING)
         self._lines = SpillTables(folder / "lines")
         self._encodings = SpillTables(folder / "encodings")
         self._rows = SpillTables(folder / "rows")
@@ -127,15 +133,19 @@ class CategoryFiles:
         """
         buckets, within = buckets_of(lines.hashes, self._number), np.zeros(len(lines.table), np.int32)
         for bucket, at in rows_in_buckets(buckets).items():
-            self._lines.add(self._file(entry, bucket), lines.table.take(pa.array(at)))
-            within[at] = np.arange(len(at))
+            before = self._lines.keep(self._file(entry, bucket), lines.table.take(pa.array(at)))
+            within[at] = np.arange(before, before + len(at))
         rows = np.flatnonzero(lines.of_rows >= 0)
         line = lines.of_rows[rows]
         for bucket, at in rows_in_buckets(buckets[line]).items():
             here = rows[at]
             columns = {ROW: here + first_row, LINE: within[line[at]]}
             columns |= {name: column[here] for name, column in of_rows.items()}
-            self._rows.add(self._file(entry, bucket), pa.table(columns))
+            self._rows.keep(self._file(entry, bucket), pa.table(columns))
+        if self._lines.bytes_waiting + self._rows.bytes_waiting > self._most_waiting:
+            # The numbers of lines count from the beginning of a piece, so pieces of both begin together.
+            self._lines.flush()
+            self._rows.flush()
         if len(rows) < len(lines.of_rows):
             missing = np.flatnonzero(lines.of_rows < 0)
             key, views = self._joined.keys[entry], of_rows[VIEW][missing]
@@ -151,9 +161,9 @@ class CategoryFiles:
                     for where, own in lines_by_bucket(pa.Table.from_batches([batch]), keys, numbers):
                         self._encodings.add(self._file(*where), own)
 
-    def learn(self, shared: ShuffledSums, saved: "SavedTable | None", limit: int) -> None:
+    def learn(self, shared: ShuffledSums, saved: "SavedTable | None") -> None:
         """Make the encodings of each bucket from its rows, save them if asked, and look up the rows of the bucket."""
-        most = memory.free_bytes(limit) // SHARE
+        most = memory.free_bytes(self._limit) // SHARE
         for entry, key in enumerate(self._joined.keys):
             of_line = memory.IN_ARRAYS * len(key.missing) + 8 * COPIES_OF_DIGITS * shared.n_sums
             at_once = max(FEWEST_ENCODED, min(ENCODED, most // of_line))
@@ -187,10 +197,13 @@ class CategoryFiles:
             n_found = 0
             for piece in self._by_chunk.read(first_row // self._chunk_rows * len(self._joined.keys) + entry):
                 rows, *values = (column.to_numpy() for column in piece.columns)
-                start, stop = np.searchsorted(rows, [first_row, first_row + n_rows])
+                rows = rows - first_row
+                here = slice(None)
+                if rows.min() < 0 or rows.max() >= n_rows:
+                    here = (rows >= 0) & (rows < n_rows)
                 for number, column in enumerate(values):
-                    encodings[rows[start:stop] - first_row, number] = column[start:stop]
-                n_found += stop - start
+                    encodings[rows[here], number] = column[here]
+                n_found += len(rows[here])
             if n_found != n_rows:
                 raise rows_have_changed("The source has rows")
             columns |= dict(zip(key.outputs, encodings.T, strict=True))
@@ -245,7 +258,9 @@ class CategoryFiles:
         chunks, starts = np.unique(rows // self._chunk_rows, return_index=True)
         ends = [*starts[1:].tolist(), len(rows)]
         for chunk, start, end in zip(chunks.tolist(), starts.tolist(), ends, strict=True):
-            self._by_chunk.add(chunk * len(self._joined.keys) + entry, table.slice(start, end - start))
+            self._by_chunk.keep(chunk * len(self._joined.keys) + entry, table.slice(start, end - start))
+        if self._by_chunk.bytes_waiting > self._most_waiting:
+            self._by_chunk.flush()
 
 
 def refused_row(table: BucketTable, values: Any, rows: Array) -> ValueError:
@@ -423,7 +438,7 @@ class TrainingFiles:
         most = max(n_categories or [run.source.n_rows])
         number = number_of_buckets(most, bytes_of_category(run, self.joined, shared.n_sums), room.limit)
         folder = run.staging.partial / "categories"
-        self._files = CategoryFiles(self.joined, folder, number, chunk_rows, run.progress.advance)
+        self._files = CategoryFiles(self.joined, folder, number, chunk_rows, room.limit, run.progress.advance)
 
     def spill(self, size: Size) -> None:
         """Spill all rows by bucket, chunk by chunk."""
@@ -451,7 +466,7 @@ class TrainingFiles:
             contextlib.nullcontext() if model is None else SavedTable(model, self.joined, no_lines) as saved,
             placing(self._run, self.joined),
         ):
-            self._files.learn(self._shared, saved, self._room.limit)
+            self._files.learn(self._shared, saved)
         names = (key.entry.name for key in self._shared.model.keys)
         self._run.categories = dict(zip(names, self._files.n_categories, strict=True))
         self._run.bytes_spilled = self._files.n_bytes

@@ -99,8 +99,7 @@ def encode_dataset(
     destination : path
         A file, or a folder (a path that ends with a slash, or has no suffix).  In a folder, each of several source
         files has its counterpart; a single source file is written as one file for each chunk.  The output appears
-        only when it is complete.  A URL of a file or folder is possible, too: the finished output is uploaded there
-        (`docs/sources.md`).
+        only when it is complete.  A URL of a file or folder is possible, too: the finished output is uploaded there.
     encoder : TargetEncoder
         It is fitted when this function returns, unless the tables are on disk.
     target : str or list of str, optional
@@ -412,7 +411,9 @@ class Encoding:
             )
         size = self._pass_size(self._columns, len(shared.model.encoded_names(roles.features)))
         room = run.room(encoding_plan, measured, self._n_keys)
-        counted = None if refused is None else refused.n_categories
+        counted = None
+        if refused is not None:
+            counted, run.enough_memory = refused.n_categories, -(-refused.enough >> 20) << 20
         files = TrainingFiles(run, shared, room, measured, counted, size.rows)
         files.spill(self._pass_size(measured))
         files.learn(self.model)

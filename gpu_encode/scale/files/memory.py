@@ -390,7 +390,8 @@ class Room:
     def shorten_spilled(self, size: Size) -> Size:
         """Give chunks so short that the copies of their rows that are spilled fit beside them."""
         of_row = self._row + (1 + SPILLED_COPIES) * self._row_bytes + SPILLED_COPIES * SPILLED
-        rows = whole_chunk(0.8 * (self.limit - self.held) / of_row)
+        # A fifth was not foreseen, and a twentieth is for pieces that wait to be written.
+        rows = whole_chunk(0.75 * (self.limit - self.held) / of_row)
         if rows >= size.rows:
             return size
         return Size(rows, int(rows * self._row_bytes * 1.25) + 1, min(size.batch_rows, rows))

@@ -206,7 +206,7 @@ def look_up_rows(run: Run, saved: SavedEncodings, size: Size) -> CategoryFiles:
     joined = saved.joined
     number = number_of_buckets(saved.n_categories, bytes_of_category(run, joined, 0), run.options.limit)
     folder = run.staging.partial / "categories"
-    files = CategoryFiles(joined, folder, number, size.rows, run.progress.advance)
+    files = CategoryFiles(joined, folder, number, size.rows, run.options.limit, run.progress.advance)
     columns = sorted({name for key in joined.keys for name in key.columns})
     files.add_encodings(saved.files)
     # Each value is counted like an output of 8 bytes.

@@ -140,6 +140,9 @@ class Summary:
         memory; 0 if they did.
     categories : mapping of str to int
         The number of categories of each key that was learned; empty from `transform_dataset`.
+    enough_memory : int
+        If the categories did not fit into memory: a limit with which they do, and with which the call is fastest; else
+        0.
 
     Examples
     --------
@@ -164,6 +167,7 @@ class Summary:
     elapsed: float = 0.0
     bytes_spilled: int = 0
     categories: Mapping[str, int] = field(default_factory=dict)
+    enough_memory: int = 0
 
     def __repr__(self) -> str:
         shares = "".join(
@@ -174,12 +178,15 @@ class Summary:
         )
         # A run that resumes another one encodes some of the rows.
         own = "" if self.encoded == self.rows else f"{self.encoded:,} of "
+        on_disk = f", {amount(self.bytes_spilled)} of categories on disk" if self.bytes_spilled else ""
+        if self.enough_memory:
+            on_disk += f" (from memory_limit={self.enough_memory >> 20}MiB on, they stay in memory, which is faster)"
         times = ", ".join(f"{name} {self.seconds[name]:.1f}" for name in STAGES if name in self.seconds)
         return (
             f"in {self.chunks:,} {'chunk' if self.chunks == 1 else 'chunks'} to {self.files:,} "
             f"{'file' if self.files == 1 else 'files'}, read {amount(self.bytes_read)}, "
             f"written {amount(self.bytes_written)}, at most {amount(self.peak_bytes)} of memory"
-            f"{f', {amount(self.bytes_spilled)} of categories on disk' if self.bytes_spilled else ''}\n"
+            f"{on_disk}\n"
             f"seconds: {times}\n"
             f"{own}{self.rows:,} rows of {self.columns} columns in {self.elapsed:.1f} s{shares}"
         )
@@ -352,7 +359,7 @@ class Run:
         self.options = options
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = self.encoded = 0
-        self.bytes_spilled = 0
+        self.bytes_spilled = self.enough_memory = 0
         self.missing: Counter[str] = Counter()
         self.categories: dict[str, int] = {}
         self.work: dict[str, Any] = {}
@@ -582,6 +589,7 @@ class Run:
             time.perf_counter() - self.options.begun,
             self.bytes_spilled,
             self.categories,
+            self.enough_memory,
         )
 
 

@@ -75,7 +75,7 @@ class SpillFiles:
 
 
 class SpillTables(SpillFiles):
-    """Pieces that are Arrow tables.
+    """Pieces that are Arrow tables; small ones can wait in memory, and be written as one piece.
 
     Examples
     --------
@@ -83,9 +83,36 @@ class SpillTables(SpillFiles):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     files = SpillTables(Path(folder, "spilled"))
     ...     files.add(3, pa.table({"city": ["Bonn", None]}))
+    ...     files.keep(3, pa.table({"city": ["Rome"]})), files.keep(3, pa.table({"city": ["Oslo"]}))
     ...     [table["city"].to_pylist() for table in files.read(3)]
-    [['Bonn', None]]
+    (0, 1)
+    [['Bonn', None], ['Rome', 'Oslo']]
     """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._waiting: dict[int, list[Any]] = {}
+        self.bytes_waiting = 0
+
+    def keep(self, number: int, piece: Any) -> int:
+        """Let a piece wait until `flush`, and give the number of rows that its number has waiting already."""
+        waiting = self._waiting.setdefault(number, [])
+        before = sum(map(len, waiting))
+        waiting.append(piece)
+        self.bytes_waiting += piece.nbytes
+        return before
+
+    def flush(self) -> None:
+        """Write what waits: one piece for each number."""
+        waiting, self._waiting, self.bytes_waiting = self._waiting, {}, 0
+        while waiting:
+            number, pieces = waiting.popitem()
+            self.add(number, pa.concat_tables(pieces, promote_options="permissive").combine_chunks())
+
+    def read(self, number: int) -> Iterator[Any]:
+        """Yield the pieces of a number."""
+        self.flush()
+        yield from super().read(number)
 
     @staticmethod
     def _write(file: Any, table: Any) -> None:

@@ -26,6 +26,13 @@ STYLE = """
 .gpu-encode-leaks .sound {background: #1a7340}
 .gpu-encode-leaks .doubtful {background: #7a5c00}
 .gpu-encode-leaks .leak {background: #b3261e; font-weight: 700}
+.gpu-encode-leaks dd {margin: .2em 0 .8em}
+@media (max-width: 44em) {
+  .gpu-encode-leaks tr:first-child {display: none}
+  .gpu-encode-leaks tr {display: block; border-bottom: 1px solid rgba(128, 128, 128, .4); padding: .5em 0}
+  .gpu-encode-leaks td {display: block; border: 0; padding: .15em 0}
+  .gpu-encode-leaks td::before {content: attr(data-head) ": "; font-weight: 700}
+}
 """.strip()
 
 
@@ -35,6 +42,7 @@ def page(report: "LeakReport") -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
         f"<title>{title}</title>\n</head>\n<body>\n{body(report)}\n</body>\n</html>\n"
     )
 
@@ -42,11 +50,9 @@ def page(report: "LeakReport") -> str:
 def body(report: "LeakReport") -> str:
     """Give the report as a part of a page."""
     scored = (
-        f"Scores are those of trees with {LEAVES} leaves, on rows to which they were not fitted: "
-        f"<span style='color:{OF_TRAINING}'>&#9632;</span> on training encodings, "
-        f"<span style='color:{OF_NEW}'>&#9632;</span> on encodings of new rows; lines are intervals of "
-        f"{1 - report.level:.0%}. 0.5 is chance. If no column is predictable, the chance that one is called so is at "
-        f"most {report.level:g}."
+        f"Scores are those of trees with {LEAVES} leaves, on rows to which they were not fitted: on training "
+        f"encodings and on encodings of new rows; lines are intervals of {1 - report.level:.0%}. 0.5 is chance. If no "
+        f"column is predictable, the chance that one is called so is at most {report.level:g}."
     )
     told = {column.verdict: column for column in report.learned}
     leaks = {column.verdict for column in report.learned if column.name in report.leaks}
@@ -73,11 +79,9 @@ def table(report: "LeakReport") -> list[str]:
     heads = ("column", "verdict", "ROC AUC under shuffled targets", "moved by its own target", "a row sees", "risks")
     rows = [cells(column, column.name in report.leaks) for column in report.learned]
     shown = [number for number in range(len(heads)) if any(row[number] not in ("", "-") for row in rows)]
-    lines = [
-        f"<tr>{''.join(f'<{kind}>{row[number]}</{kind}>' for number in shown)}</tr>"
-        for kind, row in (("th", heads), *(("td", row) for row in rows))
-    ]
-    return ['<div class="table"><table>', *lines, "</table></div>"] if rows else []
+    lines = ["".join(f"<th>{heads[number]}</th>" for number in shown)]
+    lines += ["".join(f'<td data-head="{heads[number]}">{row[number]}</td>' for number in shown) for row in rows]
+    return ['<div class="table"><table>', *(f"<tr>{line}</tr>" for line in lines), "</table></div>"] if rows else []
 
 
 def cells(column: ColumnReport, leaks: bool) -> tuple[str, ...]:
@@ -105,14 +109,15 @@ def draw(training: Interval | None, new: Interval | None) -> str:
     axis, written = HEIGHT - 12, 'font-size="10" fill="currentColor" text-anchor="middle"'
     marks = [f'<path d="M0 {axis}H{WIDTH}M{WIDTH / 2:g} 0V{axis}" stroke="currentColor" opacity=".35"/>']
     marks += [f'<text x="{WIDTH * value:g}" y="{HEIGHT - 1}" {written}>{value:g}</text>' for value in (0, 0.5, 1)]
-    words = []
+    words, told = [], []
     for name, y, color, one in (("training", 8, OF_TRAINING, training), ("new", 18, OF_NEW, new)):
         low, high, mean = (WIDTH * value for value in (one.low, one.high, one.mean))
         marks.append(f'<path d="M{low:.1f} {y}H{high:.1f}" stroke="{color}" stroke-width="2"/>')
         marks.append(f'<circle cx="{mean:.1f}" cy="{y}" r="3.5" fill="{color}"/>')
         words.append(f"{name} {one.mean:.3f} ({one.low:.3f} to {one.high:.3f})")
+        told.append(f'<span style="color:{color}">&#9632;</span> {words[-1]}')
     box = f"{-MARGIN} 0 {WIDTH + 2 * MARGIN} {HEIGHT}"
     return (
         f'<svg width="{WIDTH + 2 * MARGIN}" height="{HEIGHT}" viewBox="{box}" role="img" '
-        f'aria-label="{"; ".join(words)}">{"".join(marks)}</svg><br>{"<br>".join(words)}'
+        f'aria-label="{"; ".join(words)}">{"".join(marks)}</svg><br>{"<br>".join(told)}'
     )

@@ -86,7 +86,7 @@ class JointKeyDisplay(Display):
         for (row, column), value in np.ndenumerate(self.encodings):
             if not np.isnan(value):
                 color = "white" if value < middle else "black"
-                ax.text(column, row, f"{value:.2g}", ha="center", va="center", color=color, fontsize=8)
+                ax.text(column, row, f"{value:#.2g}".rstrip("."), ha="center", va="center", color=color, fontsize=8)
 
 
 def most_frequent(values: list[Any], weights: NDArray[np.float64]) -> list[Any]:

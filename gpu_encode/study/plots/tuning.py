@@ -61,4 +61,6 @@ class TuningDisplay(Display):
             names.append(shorten(", ".join([*parts, *([row["scheme"]] if several else [])]), 34))
         ax.set_yticks(range(len(names)), names)
         ax.invert_yaxis()
+        # Log-likelihoods are long numbers: more of them run into one another.
+        ax.locator_params(axis="x", nbins=5)
         ax.set(xlabel="log-likelihood per held-out row (nats), ± standard error", ylabel="smoothing")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.study.text_tables import lay_out
 
@@ -48,7 +49,7 @@ class ChosenInteractions:
 
     Parameters
     ----------
-    encoder : TargetEncoder
+    encoder : TargetEncoder or OneHotEncoder
         A clone, not fitted, with `columns` as its columns.
     columns : list
         A value for the `columns` parameter: the encoder's columns, then the chosen conjunctions, in the order of their
@@ -78,7 +79,7 @@ class ChosenInteractions:
         Number of conjunctions beside `tried` that were not looked at, since there are more than `max_tries`.
     """
 
-    encoder: TargetEncoder
+    encoder: TargetEncoder | OneHotEncoder
     columns: list[Any]
     path: tuple[Step, ...]
     score: float

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import number_folds, read_codes, seen_rows
+from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare, select_columns
@@ -51,7 +52,7 @@ LISTED_WHOLE = 8
 
 
 def choose_interactions(
-    encoder: TargetEncoder,
+    encoder: TargetEncoder | OneHotEncoder,
     X: Table,
     y: Table,
     estimator: Estimator | None = None,
@@ -92,9 +93,10 @@ def choose_interactions(
 
     Parameters
     ----------
-    encoder : TargetEncoder
+    encoder : TargetEncoder or OneHotEncoder
         The search starts with its columns and makes conjunctions of them; it is not changed.  If `smooth` is a number
-        or `MEstimate(m)`, d is S / (W + m * mean of h).
+        or `MEstimate(m)`, d is S / (W + m * mean of h).  A OneHotEncoder needs an `estimator`, such as a linear model:
+        a conjunction is added with a column for each of its categories, and unknown ones are rows of zeros.
     X, y : table and target
         As in `TargetEncoder.fit_transform`.
     estimator : estimator of scikit-learn, optional
@@ -150,7 +152,7 @@ def choose_interactions(
     Raises
     ------
     TypeError
-        If the encoder is not a TargetEncoder, or X is data of Dask.
+        If the encoder is neither a TargetEncoder nor a OneHotEncoder, or X is data of Dask.
     ValueError
         For bad input, and schemes that hold out no folds.
 
@@ -187,13 +189,16 @@ def choose_interactions(
         order, forward, top, max_tries, tol, one_standard_error, significance, max_columns, backward, sample
     ).checked()
     seed = read_seed(random_state) % (1 << 31)
-    parameters = encoder._parameters()
-    scheme = choose_scheme(encoder, parameters, folds, seed)
+    reader = encoder
+    if isinstance(encoder, OneHotEncoder):
+        reader = TargetEncoder(columns=encoder.columns, categories=encoder.categories)
+    parameters = reader._parameters()
+    scheme = choose_scheme(reader, parameters, folds, seed)
     with devices.explain_memory():
         entries, context = read_columns(parameters, scheme, Inputs(X, y, sample_weight, groups))
         plan = checked_plan(scheme, context)
         if estimator is None:
-            scorer: Scorer = by_sums(encoder, context, plan, None if forward == "once" else sample, seed, scoring)
+            scorer: Scorer = by_sums(reader, context, plan, None if forward == "once" else sample, seed, scoring)
         else:
             scorer = by_estimator(encoder, context, plan, estimator, scoring)
         keys, left_out = candidates(len(context.selection.entries), order, entries, seed, max_tries)
@@ -242,11 +247,13 @@ class Options(NamedTuple):
 
 def check_given(encoder: Any, X: Any, estimator: Any, scoring: Any) -> None:
     """Raise TypeError or ValueError for arguments that no search can take."""
-    if not isinstance(encoder, TargetEncoder):
+    if not isinstance(encoder, (TargetEncoder, OneHotEncoder)):
         raise TypeError(
-            f"{OWNER} chooses the parameter `columns` of a TargetEncoder, not fitted or fitted. Got "
+            f"{OWNER} chooses the parameter `columns` of a TargetEncoder or OneHotEncoder, not fitted or fitted. Got "
             f"{type(encoder).__name__} instead. Choose with a TargetEncoder, and give its columns to other encoders."
         )
+    if isinstance(encoder, OneHotEncoder) and estimator is None:
+        raise TypeError(f"{OWNER} needs an estimator for the columns of a OneHotEncoder, such as LogisticRegression().")
     if frames.is_partitioned(X):
         raise TypeError(
             f"{OWNER} reads rows in memory, not partitions of Dask. Pass a list of the partitions computed, "
@@ -351,7 +358,7 @@ def outcomes_of(targets: Sequence[Target]) -> list[tuple[Array, bool]]:
 
 
 def by_estimator(
-    encoder: TargetEncoder, context: FitContext, plan: FoldPlan, estimator: Any, scoring: Any
+    encoder: TargetEncoder | OneHotEncoder, context: FitContext, plan: FoldPlan, estimator: Any, scoring: Any
 ) -> EstimatorScorer:
     """Make the scorer that fits an estimator in every fold."""
     if len(context.targets) > 1:
@@ -371,9 +378,15 @@ def by_estimator(
         weight=None if rows.weight is None else to_host(rows.weight),
         targets=[replace(target, values=to_host(target.values)) for target in rows.targets],
     )
-    plain = clone(encoder).set_params(categories="auto", hierarchy=None, device="cpu")
-    if isinstance(encoder.prior, dict):
-        plain.set_params(prior="mean")
+    plain = clone(encoder).set_params(categories="auto", device="cpu")
+    if isinstance(encoder, OneHotEncoder):
+        # Rows that are held out have conjunctions that the others lack.
+        plain.set_params(
+            handle_unknown="ignore" if encoder.handle_unknown == "error" else encoder.handle_unknown,
+            drop=encoder.drop if isinstance(encoder.drop, str) else None,
+        )
+    else:
+        plain.set_params(hierarchy=None, prior="mean" if isinstance(encoder.prior, dict) else encoder.prior)
     return EstimatorScorer(on_host, pairs, to_host(number_folds(plan, rows)), plain, estimator, scoring)
 
 
@@ -430,7 +443,7 @@ def warn_of_left_out(search: Search) -> None:
 
 
 def result(
-    encoder: TargetEncoder,
+    encoder: TargetEncoder | OneHotEncoder,
     parameters: Parameters,
     context: FitContext,
     entries: Sequence[Key],

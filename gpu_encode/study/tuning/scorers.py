@@ -7,6 +7,7 @@ from itertools import combinations, groupby, islice
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import check_scoring
 
@@ -393,7 +394,7 @@ class EstimatorScorer:
     pairs : list of (array, array)
         For each fold, its rows and the rows that it sees, as boolean arrays.
     folds : int32 array (rows,)
-    encoder : TargetEncoder
+    encoder : TargetEncoder or OneHotEncoder
         Not fitted.
     estimator : estimator of scikit-learn
     scoring : str, callable or None
@@ -431,8 +432,9 @@ class EstimatorScorer:
             encoded = [self._encode(key) for key in together]
             scores = []
             for fold in range(len(self.pairs)):
-                training = np.hstack([of_key[fold][0] for of_key in encoded])
-                scores.append(self._score_fold(fold, training, np.hstack([of_key[fold][1] for of_key in encoded])))
+                parts = zip(*(of_key[fold] for of_key in encoded), strict=True)
+                stack = sparse.hstack if sparse.issparse(encoded[0][fold][0]) else np.hstack
+                scores.append(self._score_fold(fold, *(stack(each) for each in parts)))
             self._states[together] = State(together, Gain(mean(scores), tuple(scores)))
         return self._states[together]
 
@@ -442,7 +444,9 @@ class EstimatorScorer:
             of_folds = []
             for own, seen in self.pairs:
                 weight = None if self.weight is None else self.weight[seen]
-                encoder = clone(self.encoder).set_params(columns=[tuple(range(len(key)))], cv=self.folds[seen])
+                encoder = clone(self.encoder).set_params(columns=[tuple(range(len(key)))])
+                if hasattr(encoder, "cv"):
+                    encoder.set_params(cv=self.folds[seen])
                 columns = self._codes[:, list(key)]
                 training = encoder.fit_transform(columns[seen], self.y[seen], sample_weight=weight)
                 of_folds.append((training, encoder.transform(columns[own])))

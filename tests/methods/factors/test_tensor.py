@@ -14,7 +14,7 @@ from cpu_fallback.types import Rows
 from gpu_encode import FactorizationEncoder, KFold, LeaveOneOut, load
 from gpu_encode.methods.factors.cells import Cells, Mode, predict, round_for_sums
 from gpu_encode.methods.factors.descent import descend_by_loops, descend_rows, descend_together
-from gpu_encode.methods.factors.iterations import Settings, start
+from gpu_encode.methods.factors.iterations import Settings, choose_step, start
 from gpu_encode.methods.factors.least_squares import solve
 from gpu_encode.seam import ops
 from tests.backends import BACKENDS, ON_CUDA, backend
@@ -198,6 +198,34 @@ def test_a_batch_is_the_sum_of_the_steps_of_rows(name, weighted):
         made = descend_together(modes, [given.to_device(table) for table in factors], PENALTIES, 0.01)
         for table, wanted in zip(made, expected, strict=True):
             np.testing.assert_allclose(given.to_host(table), wanted, **CLOSE)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("update", ["row", "batch"])
+def test_rates_and_regularization_fall_from_iteration_to_iteration(update):
+    codes, values, weight, factors = draw_cells(True)
+    cells = Cells(ops.load("cpu_fallback"), codes, SIZES, values, weight)
+    encoder = FactorizationEncoder(
+        solver="sgd",
+        update=update,
+        learning_rate=0.01,
+        regularization=PENALTIES,
+        learning_rate_decay=0.5,
+        regularization_decay=2.0,
+        random_state=5,
+    )
+    step = choose_step(cells, encoder._settings(3))
+    made, expected = list(factors), [table.copy() for table in factors]
+    for number, (rate, share) in enumerate([(0.01, 1.0), (0.01 / 1.5, 1 / 3), (0.01 / 2.0, 1 / 5)]):
+        made = step(made, number)
+        penalties = [penalty * share for penalty in PENALTIES]
+        if update == "row":
+            order = Permutation(60, key_of(encoder._settings(3).seed, number + 1))
+            expected = descend_rows(cells, expected, penalties, rate, order, ops.load("cpu_fallback"))
+        else:
+            expected = descend_together([Mode.of(cells, d) for d in range(3)], expected, penalties, rate)
+        for table, wanted in zip(made, expected, strict=True):
+            np.testing.assert_allclose(table, wanted, rtol=1e-14)
 
 
 @pytest.mark.parametrize("penalties", [[0.0, 0.0, 0.0], PENALTIES])
@@ -387,7 +415,9 @@ def test_signed_labels_are_the_same_as_a_quantity_of_them():
 
 def test_the_first_predictions_are_about_one():
     for components, n_columns in ((4, 2), (8, 3)):
-        settings = Settings(components, "als", "row", (1.0,) * n_columns, 0.04, True, 1, False, 0.1, 5, 1e-4, 0)
+        settings = Settings(
+            components, "als", "row", (1.0,) * n_columns, 0.04, 0.0, 0.0, True, 1, False, 0.1, 5, 1e-4, 0
+        )
         tables = start([50] * n_columns, settings)
         rows = [np.arange(50, dtype=np.int32)] * n_columns
         assert predict(tables, rows).mean() == pytest.approx(1.0, abs=0.03)

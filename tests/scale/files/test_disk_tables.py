@@ -48,6 +48,8 @@ SCHEMES = {
 @pytest.fixture(autouse=True)
 def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_tables, "FEWEST_BUCKETS", 3)
+    # Pieces of two or three chunks are written together.
+    monkeypatch.setattr(disk_tables, "MOST_WAITING", 9000)
     monkeypatch.setattr(disk_tables, "GATHERED", 9)
     monkeypatch.setattr(disk_tables, "FEWEST_ENCODED", 4)
     monkeypatch.setattr(disk_tables, "ENCODED", 4)
@@ -171,13 +173,40 @@ def test_one_category_of_most_rows_and_numbers_of_all_kinds(tmp_path: Path) -> N
     assert_same_table(pq.read_table(tmp_path / "codes.parquet"), in_memory(encoder, table, "y")[1])
 
 
+def test_short_chunks_share_their_pieces(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With little memory chunks are short, and a file would get a piece of a few rows from each."""
+    written, writing = list[int](), SpillTables._write
+
+    def write(file: Any, table: Any) -> None:
+        written.append(len(table))
+        writing(file, table)
+
+    monkeypatch.setattr(SpillTables, "_write", staticmethod(write))
+    pieces = {}
+    for most in (0, 1 << 20):
+        monkeypatch.setattr(disk_tables, "MOST_WAITING", most)
+        for chunk_rows in (30, 300):
+            written.clear()
+            encoder = TargetEncoder(columns=["city"], cv=KFold(3))
+            on_disk(rows, tmp_path / f"{most}-{chunk_rows}.parquet", encoder, "sold", chunk_rows=chunk_rows)
+            pieces[most, chunk_rows] = len(written) - -(-pq.read_metadata(rows).num_rows // chunk_rows)
+    codes = [pq.read_table(path) for path in tmp_path.glob("*-*.parquet")]
+    assert all(found.equals(codes[0]) for found in codes)
+    assert pieces[0, 30] > 5 * pieces[0, 300]
+    # Six files of lines and rows; encodings have a piece for each chunk that is written.
+    assert pieces[1 << 20, 30] == pieces[1 << 20, 300] == 6
+
+
 def test_the_disk_is_taken_where_memory_has_no_room(
     tmp_path: Path, rows: Path, orders: pa.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Room, "needed", lambda *_: 1 << 63)
     encoder = TargetEncoder(columns=COLUMNS, cv=KFold(3))
     with pytest.warns(UserWarning, match=r"the encoder is not fitted. To encode new rows later, give a path as model="):
-        encode_dataset(rows, tmp_path / "codes.parquet", encoder, target="sold", weight="weight")
+        summary = encode_dataset(rows, tmp_path / "codes.parquet", encoder, target="sold", weight="weight")
+    # A whole number of MiB.
+    assert summary.enough_memory % (1 << 20) == 0
+    assert f"from memory_limit={summary.enough_memory >> 20}MiB on, they stay in memory" in repr(summary)
     expected = in_memory(encoder, orders, "sold", "weight")[1]
     assert_same_table(pq.read_table(tmp_path / "codes.parquet"), expected)
     for parameters, note in (({"tables": "memory"}, []), ({}, ["Tables on disk do not help: .*JamesStein.*"])):

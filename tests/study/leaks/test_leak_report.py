@@ -274,13 +274,18 @@ def test_a_page_has_numbers_on_axes_and_colours_beside_words():
     ]
     for column in report.columns:
         kind = "leak" if column.name in report.leaks else "sound" if column.verdict == "no leak" else "doubtful"
-        assert f'<td>{column.name}</td><td><span class="verdict {kind}">{column.verdict}</span>' in page
+        assert (
+            f'>{column.name}</td><td data-head="verdict"><span class="verdict {kind}">{column.verdict}</span>' in page
+        )
         # A mark lies as far along the axis as its number says.
         assert f'<circle cx="{220 * column.training.mean:.1f}" cy="8"' in page
     # Nothing was flipped; risks stand there if a column has some.
     heads = ["column", "verdict", "ROC AUC under shuffled targets", "a row sees"]
     heads += ["risks"] if any(column.risks for column in report.columns) else []
     assert re.findall("<th>(.*?)</th>", page) == heads
+    # On a phone the heads are hidden, and each cell tells its own.
+    assert re.findall('<td data-head="(.*?)"', page) == heads * len(report.columns)
+    assert '<meta name="color-scheme" content="light dark">' in page
     assert "docs/leaks.md" in page
 
 

@@ -82,7 +82,7 @@ def test_a_joint_key():
     assert found == pytest.approx(expected)
     written = {(rows[round(one.get_position()[1])], columns[round(one.get_position()[0])]): one for one in ax.texts}
     assert {key: text.get_text() for key, text in written.items()} == {
-        key: f"{value:.2g}" for key, value in expected.items()
+        key: f"{value:#.2g}" for key, value in expected.items()
     }
 
 

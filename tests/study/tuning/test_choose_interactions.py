@@ -15,6 +15,7 @@ from scipy.stats import chi2, norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import OneHotEncoder as TheirOneHotEncoder
 
 import gpu_encode as ge
 from gpu_encode.encoders.codes import number_folds
@@ -550,6 +551,31 @@ def test_an_estimator_sees_no_target_of_its_validation_rows():
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("sparse_output", [True, False])
+def test_a_linear_model_chooses_one_hot_columns(sparse_output):
+    """The scores of each step are those of scikit-learn's encoder and folds, in plain loops."""
+    encoder, model = ge.OneHotEncoder(sparse_output=sparse_output), LogisticRegression(C=0.1)
+    chosen = ge.choose_interactions(encoder, FRAME, XOR, model, folds=3)
+    assert chosen.interactions == [("a", "c")]
+    assert type(chosen.encoder) is ge.OneHotEncoder
+    assert chosen.encoder.columns == [*FRAME, ("a", "c")]
+    by_mean = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR, model, folds=3)
+    _, context = read_columns(ge.TargetEncoder()._parameters(), ge.KFold(3), Inputs(X, XOR))
+    folds = np.asarray(number_folds(checked_plan(ge.KFold(3), context), scorer_of(X, XOR)[0].keys.rows))
+    together = FRAME.astype(str).assign(both=FRAME["a"].astype(str) + "," + FRAME["c"].astype(str))
+    for table, score in ((together.drop(columns="both"), chosen.path[0].score), (together, chosen.score)):
+        found = []
+        for fold in range(3):
+            own, others = folds == fold, folds != fold
+            theirs = TheirOneHotEncoder(handle_unknown="ignore").fit(table[others])
+            fitted = clone(model).fit(theirs.transform(table[others]), XOR[others])
+            chances = fitted.predict_proba(theirs.transform(table[own]))
+            found.append(np.mean(np.log(chances[np.arange(own.sum()), XOR[own]])))
+        assert score == pytest.approx(np.mean(found), abs=1e-4)
+    assert chosen.score != by_mean.score
+
+
+@pytest.mark.host
 def test_what_is_told():
     chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR)
     assert repr(chosen).startswith("ChosenInteractions\n1 of 6 conjunctions chosen: 0 ruled out by counts")
@@ -589,6 +615,8 @@ def test_other_encoders_are_refused():
         ge.choose_interactions(ge.TargetEncoder(), X, XOR, 5)
     with pytest.raises(TypeError, match="Got CountEncoder instead"):
         ge.choose_interactions(ge.CountEncoder(), X, XOR)
+    with pytest.raises(TypeError, match="needs an estimator for the columns of a OneHotEncoder"):
+        ge.choose_interactions(ge.OneHotEncoder(), X, XOR)
 
 
 @pytest.mark.host
