@@ -64,11 +64,13 @@ class Merging:
         self.centroids, self.weights = profiles.copy(), weights.copy()
         self.into, self.nearest, self.outdated = np.arange(n), np.zeros(n, np.int64), np.zeros(n, bool)
         self.least, self.gone = np.full(n, np.inf), np.zeros(n)
-        # Only the costs of a cluster and those after it are kept.
-        self.table = np.empty((n, n)) if n <= MOST_IN_TABLE else None
-        for start in range(0, n if self.table is not None else 0, AT_ONCE):
-            block = slice(start, start + AT_ONCE)
-            self.table[block, start:] = self.costs(block, slice(start, None))
+        self.table: Floats | None = None
+        if n <= MOST_IN_TABLE:
+            # Only the costs of a cluster and those after it are kept.
+            self.table = np.empty((n, n))
+            for start in range(0, n, AT_ONCE):
+                block = slice(start, start + AT_ONCE)
+                self.table[block, start:] = self.costs(block, slice(start, None))
         for cluster in range(n):
             self.find_nearest(cluster)
 
