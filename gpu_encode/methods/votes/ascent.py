@@ -62,7 +62,8 @@ def ascend(
 
     Examples
     --------
-    >>>     >>> from gpu_encode.methods.votes.ascent import ascend
+    >>> import numpy as np
+    >>> from gpu_encode.methods.votes.ascent import ascend
     >>> def judge(numbers, step):
     ...     return [-((x - 2.5) ** 2) - (y - 1) ** 2 for x, y in numbers + step * np.eye(2)]
     >>> found = ascend(judge, np.zeros(2), 0.25)
