@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
-import narwhals as nw
-import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.schemes.folds import CrossFitting
-from gpu_encode.tables.frames.columns import NOTE
+from gpu_encode.tables.frames.filling import fill_missing, kinds_of_columns, with_constant
 from gpu_encode.words.annotations import Table, Vector
 from gpu_encode.words.errors.parameters import KnownKeywords, check_option
 
@@ -111,7 +109,8 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
         frame of shape (n_rows, n_columns)
             A frame as X, with its columns in their order.
         """
-        return self._fill(X, self._learn(X, groups))
+        encoded = self._learn(X, groups)
+        return fill_missing(X, self.columns_, encoded)
 
     def transform(self, X: Table) -> Any:
         """Fill new rows from all training rows.
@@ -127,50 +126,26 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
             A frame as X, with its columns in their order.
         """
         check_is_fitted(self, "encoder_")
-        return self._fill(X, self.encoder_.transform(self._with_groups(X)))
+        return fill_missing(X, self.columns_, self.encoder_.transform(self._with_groups(X)))
 
     def _learn(self, X: Table, groups: Any) -> Any:
         """Fit the encoder; give the training encodings of the groups."""
         check_option("NumberFiller", "statistic", self.statistic, ("mean", "median"))
         if isinstance(self.columns, str):
             raise TypeError(f"columns of NumberFiller is a list of names. Write columns=[{self.columns!r}].")
-        frame = read_frame(X)
+        kinds = kinds_of_columns(X, "NumberFiller")
         by = [EVERYTHING] if self.by is None else [self.by] if isinstance(self.by, str) else [*self.by]
-        named = [name for name in frame.columns if frame.schema[name].is_numeric() and name not in by]
+        named = [name for name, is_number in kinds.items() if is_number and name not in by]
         self.columns_ = named if self.columns is None else [*self.columns]
         key = by[0] if len(by) == 1 else tuple(by)
         encoder = StatisticEncoder([self.statistic], columns=[key], values=self.columns_, cv=self.cv)
         encoded = encoder.fit_transform(self._with_groups(X), groups=groups)
-        self.encoder_, self.n_features_in_ = encoder, len(frame.columns)
+        self.encoder_, self.n_features_in_ = encoder, len(kinds)
         return encoded
 
     def _with_groups(self, X: Any) -> Any:
         """Give X; without groups with a column that is the same for all rows."""
-        frame = read_frame(X)
-        if absent := [name for name in self.columns_ if name not in frame.columns]:
-            raise ValueError(f"NumberFiller fills {absent}, and X has no such columns. It has {frame.columns}.")
-        return X if self.by is not None else frame.with_columns(nw.lit("all").alias(EVERYTHING)).to_native()
-
-    def _fill(self, X: Any, encoded: Any) -> Any:
-        """Replace missing numbers by the encodings of their rows, which come first among the columns."""
-        frame, found = read_frame(X), read_frame(encoded)
-        filled = []
-        for name, statistic in zip(self.columns_, found.columns, strict=False):
-            number = frame[name].cast(nw.Float64())
-            holes = number.is_null() | number.is_nan().fill_null(value=False)
-            filled.append(found[statistic].zip_with(holes, number).alias(name))
-        table = frame.with_columns(*filled).to_native()
-        if isinstance(table, pa.Table):
-            # pandas' note describes the types of the old columns.
-            rest = {key: text for key, text in (table.schema.metadata or {}).items() if key != NOTE}
-            return table.replace_schema_metadata(rest or None)
-        return table
-
-
-def read_frame(X: Any) -> "nw.DataFrame[Any]":
-    """Give a frame as one of narwhals; raise TypeError for anything else."""
-    try:
-        return nw.from_native(X, eager_only=True)
-    except TypeError:
-        found = type(X).__name__
-        raise TypeError(f"NumberFiller takes frames in memory, whose columns have names. Got {found}.") from None
+        kinds = kinds_of_columns(X, "NumberFiller")
+        if absent := [name for name in self.columns_ if name not in kinds]:
+            raise ValueError(f"NumberFiller fills {absent}, and X has no such columns. It has {[*kinds]}.")
+        return X if self.by is not None else with_constant(X, EVERYTHING)

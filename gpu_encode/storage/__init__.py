@@ -48,6 +48,12 @@ def save(encoder: Any, path: "str | PathLike[str]") -> None:
         writer.finish(encoders.describe(encoder, writer))
 
 
+def save_unfitted(encoder: Any, path: "str | PathLike[str]") -> None:
+    """Write the class and the parameters of an encoder to a file; `load` then gives an unfitted encoder."""
+    with archive.whole_file(Path(path)) as file, archive.Writer(file) as writer:
+        writer.finish(encoders.describe_unfitted(encoder, writer))
+
+
 def load(path: "str | PathLike[str]") -> Any:
     """Read an encoder that `save` wrote, on any machine, with a GPU or without.
 

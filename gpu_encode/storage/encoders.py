@@ -23,9 +23,7 @@ CONTAINERS = (None, "default", "pandas", "polars")
 
 def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
     """Give a fitted encoder as JSON; warn about parameters that are left out."""
-    name = type(encoder).__name__
-    if name not in ENCODERS or getattr(gpu_encode, name) is not type(encoder):
-        raise TypeError(f"{name} cannot be saved, only {' and '.join(ENCODERS)}, and no subclass. Pickle it instead.")
+    name = name_of(encoder)
     check_is_fitted(encoder, "_model")
     parameters = encoder.get_params(deep=False)
     if is_choice(parameters.get("columns")) and not isinstance(parameters["columns"], str):
@@ -55,14 +53,33 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
     return document
 
 
+def describe_unfitted(encoder: Any, writer: Writer) -> dict[str, Any]:
+    """Give the class and the parameters of an encoder as JSON; refuse parameters that no file can hold."""
+    name = name_of(encoder)
+    described, left_out = describe_parameters(encoder.get_params(deep=False), writer)
+    for parameter, value in left_out.items():
+        raise TypeError(f"{name} cannot be saved before its fit: no file can hold {parameter}={show(value)}.")
+    return {"estimator": name, "parameters": described, "fitted": False}
+
+
+def name_of(encoder: Any) -> str:
+    """Give the name of an encoder's class, or raise TypeError if files may not name it."""
+    name = type(encoder).__name__
+    if name not in ENCODERS or getattr(gpu_encode, name) is not type(encoder):
+        raise TypeError(f"{name} cannot be saved, only {' and '.join(ENCODERS)}, and no subclass. Pickle it instead.")
+    return name
+
+
 def rebuild(reader: Reader) -> Any:
-    """Give the encoder that `describe` described."""
+    """Give the encoder that `describe` or `describe_unfitted` described."""
     document = reader.document
     name = read_field(document, "estimator", str)
     if name not in ENCODERS:
         raise ValueError(f"it names the encoder {name!r}, which is none of {', '.join(ENCODERS)}")
     kind = getattr(gpu_encode, name)
     encoder = kind(**parameters_of(kind, read_field(document, "parameters", dict), reader))
+    if document.get("fitted") is False:
+        return encoder
     encoder.set_output(transform=read_option(document, "output", CONTAINERS))
     model = models.rebuild(read_field(document, "model", dict), reader)
     encoder.n_features_in_ = model.n_features

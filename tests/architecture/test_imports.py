@@ -48,8 +48,12 @@ HOMES = {
         "gpu_encode.tables.categories",
         "gpu_encode.warm_up",
     ),
-    "pyspark": ("gpu_encode.scale.engines.spark",),
-    "ray": ("gpu_encode.scale.engines.ray",),
+    "pyspark": (
+        "gpu_encode.scale.engines.spark",
+        "gpu_encode.scale.engines.spark_daemon",
+        "gpu_encode.scale.engines.spark_estimator",
+    ),
+    "ray": ("gpu_encode.scale.engines.ray", "gpu_encode.scale.engines.ray_preprocessor"),
     "fsspec": ("gpu_encode.scale.files.stores",),
     "matplotlib": ("gpu_encode.study.plots",),
     "sqlglot": ("gpu_encode.serve.export.sql",),
@@ -150,8 +154,14 @@ def test_libraries_stay_at_home():
 
 def test_heavy_libraries_are_imported_where_they_are_used():
     libraries = ("numba", "cupy", "cudf", "dask", "pandas", "polars", "pyspark", "ray")
-    backends = ("cpu_fallback.compiled", "gpu_encode.cuda.runtime")
-    at_once = {library: importers(library, without=backends, times=[True]) for library in libraries}
+    # Classes of an engine's own kind are loaded by the names of `gpu_encode.engines` alone.
+    engines = ("spark_estimator", "spark_daemon", "ray_preprocessor")
+    homes = (
+        "cpu_fallback.compiled",
+        "gpu_encode.cuda.runtime",
+        *(f"gpu_encode.scale.engines.{name}" for name in engines),
+    )
+    at_once = {library: importers(library, without=homes, times=[True]) for library in libraries}
     assert {library: names for library, names in at_once.items() if names} == {}
 
 

@@ -94,25 +94,25 @@ def transform(encoder: Encoder, X: Any) -> Any:
     """Encode new rows lazily; columns that a scheme read, and those that fit has not seen, come last."""
     check_is_fitted(encoder, "_model")
     rows = rows_of(X)
-    names = names_of(rows)
+    return rows.map(transform_table, (plain_output(encoder), *columns_of_new_rows(encoder, names_of(rows))))
+
+
+def columns_of_new_rows(encoder: Encoder, names: list[str]) -> tuple[list[str], list[str]]:
+    """List the columns of new rows that were there at fit, and those that follow the encodings; refuse missing ones."""
     if encoder._model.feature_names is not None:
         require_columns(encoder, names)
     fitted = encoder._model.feature_names or names
-    features = [name for name in names if name in fitted]
     others = [name for name in names if name not in fitted]
     if len(fitted) == encoder.n_features_in_:
         others = [*(fitted[column] for column in encoder._model.selection.left_out if fitted[column] in names), *others]
-    return rows.map(transform_table, (plain_output(encoder), features, others))
+    return [name for name in names if name in fitted], others
 
 
 def drift(encoder: Encoder, X: Any) -> list[dict[str, Any]]:
     """Compare new rows with the training rows of the encoder now, in one pass."""
     model, rows = encoder._counted(), rows_of(X)
-    names = names_of(rows)
-    if encoder._model.feature_names is not None:
-        require_columns(encoder, names)
-    features = [name for name in names if name in (encoder._model.feature_names or names)]
-    return rows.pick(features).add_up(count_table, encoder, RowCounts()).beside(model)
+    counted = rows.pick(columns_of_new_rows(encoder, names_of(rows))[0])
+    return counted.add_up(count_table, encoder, RowCounts()).beside(model)
 
 
 def partial_fit(_: Any, X: Any, *__: Any, **___: Any) -> None:

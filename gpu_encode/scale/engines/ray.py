@@ -1,8 +1,5 @@
 """Ray Data: the rows of its datasets, `fit(dataset, y="clicked")`, and tables of categories that stay in Ray.
 
-Encoders are not Preprocessors of Ray, because ``Preprocessor.fit_transform`` gives training rows the encodings of new
-rows, which contain their own target.
-
 The sums of categories are added up in buckets in the object store, and rows are sent there for their encodings.
 """
 

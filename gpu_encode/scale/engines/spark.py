@@ -1,15 +1,15 @@
 """Spark: the rows of its frames, `fit(frame, y="clicked")`, and tables of categories that stay in Spark.
 
-Encoders are not Estimators of pyspark.ml.  Its Pipeline calls ``fit(frame).transform(frame)``, which would give
-training rows the encodings of new rows, with their own target in them; it has no step for training encodings.  A fitted
-encoder is also the same object whichever engine fitted it: it is saved in one file, and used without Spark.
+A fitted encoder is the same object whichever engine fitted it: it is saved in one file, and used without Spark.
 
 Tables of categories stay in Spark: its own shuffle adds up the sums of each category, and joins the tables to rows.
 """
 
 import gc
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Self
 
@@ -51,6 +51,8 @@ FUNCTION_OF_WINDOW = re.compile(r"(\w+)\(.*windowspecdefinition\(")
 ROWS_IN_ORDER = re.compile(r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing\$\(\)\))")
 # A setting of Spark that is read when a frame is persisted.
 JOINS_PARTITIONS = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+# The property of a thread that Spark shows beside its jobs.
+DESCRIPTION = "spark.job.description"
 # Errors that Spark raises when it looks up a row.
 CHANGED = "X has other rows than when they were summed: all passes must read the same."
 REFUSED = 'Columns {columns} have {what} that the policy "error" refuses.'
@@ -127,7 +129,8 @@ class SparkRows:
             if number == 1:
                 break
             number = -(-number // FAN_IN)
-        total = calls.add_states(map(load, collect(states)), nothing)
+        with described(self._context, function.__name__.removesuffix("_table")):
+            total = calls.add_states(map(load, collect(states)), nothing)
         if isinstance(total, Exception):
             raise total
         return total
@@ -257,6 +260,20 @@ def choice_among_ties(expression: str) -> str | None:
     return f"{over[1]} over rows before"
 
 
+@contextmanager
+def described(context: Any, step: str) -> Iterator[None]:
+    """Let Spark's pages and progress bar call its jobs by a step, as long as it lasts; Spark Connect has no context."""
+    if context is None:
+        yield
+        return
+    before = context.getLocalProperty(DESCRIPTION)
+    context.setLocalProperty(DESCRIPTION, f"gpu-encode: {step}")
+    try:
+        yield
+    finally:
+        context.setLocalProperty(DESCRIPTION, before)
+
+
 def quoted(name: str) -> str:
     """Quote a column's name for Spark, whatever characters it has."""
     return "`" + name.replace("`", "``") + "`"
@@ -270,8 +287,11 @@ class Held:
 
 
 @cache
-def freeze_once() -> None:
-    """Take all that was imported out of the reach of the garbage collector, which PySpark calls after each task."""
+def freeze(n_modules: int) -> None:  # noqa: ARG001
+    """Take all that was imported out of the reach of the garbage collector, which PySpark calls after each task.
+
+    It is called with the number of modules, and does its work once for each: a later task may import more.
+    """
     gc.collect()
     gc.freeze()
 
@@ -287,7 +307,7 @@ def join(batches: Iterator[Any]) -> Iterator[Any]:
     if any(map(len, held)):
         yield pa.Table.from_batches(held)
         held = []
-    freeze_once()
+    freeze(len(sys.modules))
 
 
 def write(bucket: int, state: Any) -> Any:
@@ -320,6 +340,7 @@ def read(batches: Iterator[Any], buckets: set[int]) -> Iterator[Any]:
         for bucket, state in zip(batch["bucket"], batch["state"], strict=True):
             buckets.add(bucket.as_py())
             yield load(state.as_buffer())
+    freeze(len(sys.modules))
 
 
 def collect(states: Any) -> list[Any]:
@@ -348,7 +369,8 @@ class Shuffle:
 
         keys = calls.columns_of_keys(encoder, self._rows, calls.read_training(encoder, self._rows, *self._aside))
         structs = (functions.struct(*(functions.col(quoted(name)) for name in key)) for key in keys)
-        [row] = self._frame.select(*(functions.approx_count_distinct(struct) for struct in structs)).collect()
+        with described(self._rows._context, "count categories"):
+            [row] = self._frame.select(*(functions.approx_count_distinct(struct) for struct in structs)).collect()
         return sum(row)
 
     def learn(self, encoder: Any, training: bool) -> tuple[shuffle.ShuffledSums, Any]:
@@ -365,7 +387,8 @@ class Shuffle:
         added = lines.groupBy(*keys).agg(*(functions.sum(name).alias(name) for name in digits))
         encodings = keep_on_disks(SparkRows(added).map(shuffle.encode_lines, shared))
         try:
-            encodings.count()
+            with described(self._rows._context, "add up and encode categories"):
+                encodings.count()
         except Exception:
             encodings.unpersist()
             raise

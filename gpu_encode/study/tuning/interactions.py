@@ -189,9 +189,7 @@ def choose_interactions(
         order, forward, top, max_tries, tol, one_standard_error, significance, max_columns, backward, sample
     ).checked()
     seed = read_seed(random_state) % (1 << 31)
-    reader = encoder
-    if isinstance(encoder, OneHotEncoder):
-        reader = TargetEncoder(columns=encoder.columns, categories=encoder.categories)
+    reader = reader_of(encoder)
     parameters = reader._parameters()
     scheme = choose_scheme(reader, parameters, folds, seed)
     with devices.explain_memory():
@@ -266,6 +264,13 @@ def check_given(encoder: Any, X: Any, estimator: Any, scoring: Any) -> None:
         raise ValueError(
             f"scoring={scoring!r} of {OWNER} is the score of an estimator. Give one, or scoring='roc_auc' or None."
         )
+
+
+def reader_of(encoder: TargetEncoder | OneHotEncoder) -> TargetEncoder:
+    """Give a TargetEncoder of the same columns, which says how rows are read."""
+    if isinstance(encoder, TargetEncoder):
+        return encoder
+    return TargetEncoder(columns=encoder.columns, categories=encoder.categories)
 
 
 def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, seed: int) -> Scheme:

@@ -260,7 +260,7 @@ def test_values_that_are_drawn_anew_and_names_that_are_taken(frame):
 
 
 def test_the_page_runs(spark, tmp_path):
-    code = code_of_page()[1].replace('"visitors"', f'"{tmp_path}/visitors"')
+    code = code_of_page()[2].replace('"visitors"', f'"{tmp_path}/visitors"')
     exec(code.replace('.parquet("', f'.parquet("{tmp_path}/'), {})
     for name, columns in (("training", ["visitor", "visit_id", "bought"]), ("new", ["visitor", "visit_id"])):
         assert spark.read.parquet(f"{tmp_path}/{name}").columns == columns

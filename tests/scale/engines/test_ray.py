@@ -244,3 +244,45 @@ def test_killed_workers_change_nothing(tmp_path):
     expected = in_memory(encoder(BY_ID).set_params(columns=["color"]), "sold")
     assert same(collect(encodings), expected, "sold")
     assert not order.exists()
+
+
+@pytest.mark.daily
+def test_a_preprocessor_gives_training_rows_training_encodings():
+    from ray.data.preprocessor import Preprocessor
+    from ray.data.preprocessors import Chain, MinMaxScaler
+
+    from gpu_encode.engines import RayEncoder
+
+    alone, given, new = encoder(BY_ID), dataset(), rows(seed=4)
+    training = alone.fit_transform(rows().drop_columns(["sold"]), rows()["sold"])
+    encoded = RayEncoder(encoder(BY_ID), y="sold")
+    chain = Chain(encoded, MinMaxScaler(columns=["color"]))
+    scaled = collect(chain.fit_transform(given)).sort_by("id")["color"].to_numpy()
+    expected = training.sort_by("id")["color"].to_numpy()
+    # The scaler, too, was fitted to training encodings.
+    assert np.allclose(scaled, (expected - expected.min()) / np.ptp(expected), rtol=1e-12)
+    assert same(collect(encoded.transform(given)), training, "sold")
+    of_new = alone.transform(new.drop_columns(["sold"]))
+    assert same(collect(encoded.transform(dataset(table=new))), of_new, "sold")
+    elsewhere = Preprocessor.deserialize(encoded.serialize())
+    for other in (encoded, elsewhere):
+        batch = new.to_pandas().set_index(np.arange(len(new))[::-1])
+        found = other.transform_batch(batch)
+        assert same(pa.Table.from_pandas(found, preserve_index=False), of_new, "sold")
+        assert list(found.index) == list(batch.index)
+    # Elsewhere all rows are new.
+    as_new = alone.transform(rows().drop_columns(["sold"]))
+    assert same(collect(elsewhere.transform(given)), as_new, "sold")
+    assert not hasattr(encoded.encoder, "encodings_")
+
+
+def test_a_preprocessor_whose_tables_lie_in_ray_encodes_no_batch():
+    from gpu_encode.engines import RayEncoder
+
+    for tables in ("shuffle", "broadcast"):
+        encoded = RayEncoder(DistributedEncoder(encoder(BY_ID), tables=tables), y="sold").fit(dataset())
+        if tables == "broadcast":
+            assert len(encoded.transform_batch(rows().to_pandas())) == len(rows())
+            continue
+        with pytest.raises(TypeError, match="transform_batch needs"):
+            encoded.transform_batch(rows().to_pandas())

@@ -1,5 +1,7 @@
 """Encoders take frames of Spark: the bits of one table for all partitions, and errors that say what to write."""
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -289,6 +291,42 @@ def test_errors_of_rows_come_as_they_are(frame):
     with pytest.raises(ValueError, match=r"1 missing value, in row \d+ of a batch of rows"):
         before.fit(frame.selectExpr("*", "if(id = 7, null, price) as gap"), "gap")
     assert not hasattr(before, "encodings_")
+
+
+@pytest.mark.daily
+def test_workers_collect_no_garbage_among_modules(spark):
+    def count(batches):
+        import gc
+
+        loaded = "gpu_encode.scale.engines.calls" in sys.modules
+        yield from (pa.record_batch({"loaded": [loaded], "frozen": [gc.get_freeze_count()]}) for _ in batches)
+
+    for row in spark.range(0, 8, 1, 4).mapInArrow(count, "loaded boolean, frozen long").collect():
+        assert row.loaded
+        assert row.frozen > 50_000
+
+
+def descriptions(spark):
+    """Give the descriptions of all jobs so far, the latest first."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    jobs = context.statusStore().jobsList(None)
+    found = [jobs.apply(number).description() for number in range(jobs.size())]
+    return [each.get() for each in found if each.isDefined()]
+
+
+@pytest.mark.daily
+def test_jobs_are_described_and_the_users_description_returns(spark, frame):
+    context, name = spark.sparkContext, "spark.job.description"
+    for own in ("mine", None):
+        context.setLocalProperty(name, own)
+        before = len(descriptions(spark))
+        encoder(BY_ID).fit(frame, "sold")
+        with pytest.raises(ValueError, match="missing value"):
+            encoder(BY_ID).fit(frame.selectExpr("*", "if(id = 7, null, price) as gap"), "gap")
+        assert context.getLocalProperty(name) == own
+        said = descriptions(spark)[: len(descriptions(spark)) - before]
+        assert {"gpu-encode: profile", "gpu-encode: measure"} <= {*said}
 
 
 def test_sums_too_large_for_the_driver_name_its_setting(spark):
