@@ -153,7 +153,9 @@ def slots(rows: "Rows", shape: SumShape, folds: NDArray[np.int32] | None) -> NDA
     return cell
 
 
-def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> NDArray[np.int64]:
+def accumulate(
+    rows: "Rows", shape: SumShape, folds: "Folds" = None, sums: "Array | None" = None, /
+) -> NDArray[np.int64]:
     """Add every row to its cell; give (n_categories + 2, n_folds, n_classes, layout.width) digits."""
     n_categories, n_folds, n_classes, layout = shape
     n_cells = (n_categories + 2) * n_folds * n_classes
@@ -165,13 +167,14 @@ def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> NDArr
             factors = factors_of(block.target, block.weight, power)
             if not window.whole:
                 digits = window_digits(factors, window, len(cell))
-                for column, sums in enumerate(sum_digits(cell, digits, n_cells), columns.start):
-                    accumulators[column] += sums
+                for column, of_digit in enumerate(sum_digits(cell, digits, n_cells), columns.start):
+                    accumulators[column] += of_digit
             elif factors:
                 accumulators[columns.start] += exact_bincount(cell, whole_product(factors, len(cell)), n_cells)
             else:
                 accumulators[columns.start] += np.bincount(cell, minlength=n_cells)
-    return np.ascontiguousarray(accumulators.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
+    added = np.ascontiguousarray(accumulators.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
+    return added if sums is None else np.add(sums, added, out=sums)
 
 
 def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> "Iterable[NDArray[np.int64]]":

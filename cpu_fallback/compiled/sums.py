@@ -109,11 +109,13 @@ def accumulate_range(
     stop: int,
     lines: tuple[int, int],
     picked: Picked,
+    is_new: bool,
     accumulators: Array,
 ) -> None:
-    """Write the sums of the rows [start, stop) to the cells of some lines, over their former contents."""
+    """Add the rows [start, stop) to the cells of some lines; a new table has no sums yet."""
     first, last = lines[0] * steps[0], lines[1] * steps[0]
-    set_all(accumulators[first:last], 0)
+    if is_new:
+        set_all(accumulators[first:last], 0)
     room, fold_state = scratch(), fold_room()
     folds, slots = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
     for begin in range(start, stop, BLOCK):
@@ -194,7 +196,7 @@ def add_range(accumulators: Array, other: Array, start: int, stop: int) -> None:
         mine[i] += theirs[i]
 
 
-def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> Array:
+def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, sums: Array | None = None, /) -> Array:
     """Add every row to its cell; give (n_categories + 2, n_folds, n_classes, layout.width) digits."""
     n_categories, n_folds, n_classes, layout = shape
     n_lines, width = n_categories + 2, layout.width
@@ -202,19 +204,24 @@ def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> Array
     fixed = parts_of(rows, layout), fold_source(folds), steps, n_lines
     size = n_lines * n_folds * n_classes * width
     n_rows, known = len(rows.codes), fixed[0]
-    parts = shares(n_rows, tables(size, n_rows))
+    parts, given = shares(n_rows, tables(size, n_rows)), [] if sums is None else [sums.reshape(-1)]
     if len(parts) > 1 or n_rows < LEAST_SHARED or layout.is_whole:
-        accumulators, everything = [empty(size, np.int64) for _ in parts], Picked(NO_ROWS, NO_ROWS, known)
-        run(lambda i: accumulate_range(*fixed, *parts[i], (0, n_lines), everything, accumulators[i]), len(parts))
+        accumulators = [*given, *(empty(size, np.int64) for _ in parts[len(given) :])]
+        every, everything = (0, n_lines), Picked(NO_ROWS, NO_ROWS, known)
+        run(
+            lambda i: accumulate_range(*fixed, *parts[i], every, everything, i >= len(given), accumulators[i]),
+            len(parts),
+        )
         return add_tables(accumulators).reshape(n_lines, n_folds, n_classes, width)
     # One table is too large for copies: each thread has some lines of it, and reads all rows.
-    lines, table = shares(n_lines, min(threads(), MOST_READERS), smallest=1), empty(size, np.int64)
+    lines = shares(n_lines, min(threads(), MOST_READERS), smallest=1)
+    table = given[0] if given else empty(size, np.int64)
 
     def work(share: int) -> None:
         target, weight = np.empty((2, BLOCK), np.uint64)
         numbers = known.numbers._replace(target=freeze(target, np.uint64), weight=freeze(weight, np.uint64))
         picked = Picked(target, weight, known._replace(numbers=numbers))
-        accumulate_range(*fixed, 0, n_rows, lines[share], picked, table)
+        accumulate_range(*fixed, 0, n_rows, lines[share], picked, not given, table)
 
     run(work, len(lines))
     return table.reshape(n_lines, n_folds, n_classes, width)

@@ -37,7 +37,7 @@ def engine() -> Engine:
     return Engine(raw.run, min(raw.THREADS, 768), raw.BLOCKS, raw.table_bytes())
 
 
-def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> "Array":
+def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, sums: "Array | None" = None, /) -> "Array":
     """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
     accumulators = zeros(math.prod(shape.extents), np.int64)
     if are_counts(rows, shape.layout):
@@ -45,7 +45,11 @@ def accumulate(rows: "Rows", shape: SumShape, folds: "Folds" = None, /) -> "Arra
         count(rows.codes, classes, folds, shape.extents[:3], accumulators)
     elif len(rows.codes):
         add_rows(job_of(rows, folds, shape, accumulators))
-    return accumulators.reshape(shape.extents)
+    added = accumulators.reshape(shape.extents)
+    if sums is None:
+        return added
+    sums += added
+    return sums
 
 
 def are_counts(rows: "Rows", layout: "Layout") -> bool:

@@ -64,8 +64,13 @@ class PairCounter:
         """
         below, above = scores[self._negative], scores[self.positive]
         if self._of_positives is None or self._of_negatives is None:
-            below, above = np.sort(below), np.sort(above)
-            return sum(int(np.searchsorted(below, above, side).sum()) for side in SIDES)
+            # The rarer class is searched for in the other one, since there are fewer searches.
+            few, many = np.sort(below), np.sort(above)
+            fewer_below = len(below) <= len(above)
+            if not fewer_below:
+                few, many = many, few
+            counted = sum(int(np.searchsorted(many, few, side).sum()) for side in SIDES)
+            return 2 * self.pairs - counted if fewer_below else counted
         below, running = in_order(below, self._of_negatives)
         # If `above` is sorted, one search after the other reads neighbouring memory.
         order = np.argsort(above)

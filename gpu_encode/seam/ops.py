@@ -103,9 +103,10 @@ class Ops(Protocol):
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
         """Give for each power the binary positions [low, high) of weight * target**power; (0, 0) if all are zero."""
 
-    def accumulate(self, rows: Rows, shape: SumShape, folds: Folds = None, /) -> Array:
+    def accumulate(self, rows: Rows, shape: SumShape, folds: Folds = None, sums: Array | None = None, /) -> Array:
         """Give exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass.
 
+        Rows are added to `sums` in their own memory, if they are given.
         The digits of a window together are the sum; before carries, single digits may differ between backends.
         """
 

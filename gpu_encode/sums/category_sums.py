@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import folds_of_block
-from cpu_fallback.types import CARRY_AFTER, Array, Folds, KeyCounts, Layout, Rows, SumShape, Window, carry, digit_window
+from cpu_fallback.types import (
+    CARRY_AFTER,
+    UNKNOWN,
+    Array,
+    Folds,
+    KeyCounts,
+    Layout,
+    Rows,
+    SumShape,
+    Window,
+    carry,
+    digit_window,
+)
 from gpu_encode.seam import devices
 from gpu_encode.seam.ops import Ops, device_of, host
 from gpu_encode.sums.targets import LABELLED, NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
@@ -212,6 +224,21 @@ class CategorySums:
         if values is not None and other.distribution is not None:
             values = values.plus(other.distribution, mine, theirs)
         total = CategorySums(accumulators, spec, self.added + other.added, values)
+        return total.to_canonical() if total.added >= CARRY_AFTER else total
+
+    def with_rows(self, ops: Ops, rows: Rows, spec: SumSpec, folds: Folds = None) -> "CategorySums":
+        """Add rows of known categories, in place if they cannot outgrow the memory; rows of others are left out."""
+        layout, digits, (_, n_views, n_classes, _) = spec.layout, self.accumulators, self.shape
+        # Sums of whole numbers could outgrow int64; numbers of rows cannot.
+        grows = any(window.whole and (power or rows.weight is not None) for window, power, _ in layout.measures())
+        if grows or layout != self.spec.layout or len(rows) > CARRY_AFTER or not digits.flags.carray:
+            same = np.arange(self.n_categories, dtype=np.int32)
+            sums = CategorySums.measure(ops, rows, (self.n_categories, n_views, n_classes), spec, folds)
+            sums.accumulators[UNKNOWN] = 0
+            return self.plus(sums, same, same, self.n_categories, in_place=True)
+        ops.accumulate(rows, SumShape(self.n_categories, n_views, n_classes, layout), folds, digits)
+        digits[UNKNOWN] = 0
+        total = replace(self, added=self.added + len(rows))
         return total.to_canonical() if total.added >= CARRY_AFTER else total
 
     def of_no_rows(self, n_categories: int) -> "CategorySums":

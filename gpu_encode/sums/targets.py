@@ -553,16 +553,16 @@ class Termwise:
             extents = [join_extents(first, of_term.get(power, first)) for first, power in pairs]
         return extents
 
-    def accumulate(self, rows: Rows, shape: SumShape, folds: Folds = None) -> Array:
+    def accumulate(self, rows: Rows, shape: SumShape, folds: Folds = None, sums: Array | None = None) -> Array:
         """Sum every term exactly, and the weights: (n_categories + 2, n_folds, terms, layout.width)."""
         if rows.target is None or rows.target.ndim == 1:
-            return self._ops.accumulate(rows, shape, folds)
+            return self._ops.accumulate(rows, shape, folds, sums)
         n_terms = rows.target.shape[1]
-        accumulators = self._ops.zeros(shape._replace(n_classes=n_terms).extents, np.int64)
+        accumulators = self._ops.zeros(shape._replace(n_classes=n_terms).extents, np.int64) if sums is None else sums
         for column in range(n_terms):
             of_term = columns_of(shape.layout, column)
-            sums = self._ops.accumulate(term(rows, column), shape._replace(n_classes=1, layout=of_term), folds)
-            accumulators[:, :, column, : of_term.width] = sums[:, :, 0]
+            added = self._ops.accumulate(term(rows, column), shape._replace(n_classes=1, layout=of_term), folds)
+            accumulators[:, :, column, : of_term.width] += added[:, :, 0]
         return accumulators
 
     def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout) -> SumsByNumber:

@@ -17,12 +17,16 @@ N_FOLDS = 3
 
 
 def check(ops, drawn, folds, expected_folds):
-    accumulators = ops.accumulate(
-        drawn.rows, SumShape(definitions.N_CATEGORIES, N_FOLDS, drawn.n_classes, drawn.layout), folds
-    )
+    arguments = drawn.rows, SumShape(definitions.N_CATEGORIES, N_FOLDS, drawn.n_classes, drawn.layout), folds
+    accumulators = ops.accumulate(*arguments)
     assert accumulators.dtype == np.int64
     expected = definitions.sum_rows(drawn, expected_folds, N_FOLDS)
     assert np.array_equal(*(definitions.carried(sums, drawn.layout) for sums in (accumulators, expected)))
+    # Rows are added to sums that are given, in their memory.
+    earlier = np.random.default_rng(0).integers(0, 1 << 32, expected.shape)
+    given = earlier.copy()
+    assert np.shares_memory(ops.accumulate(*arguments, given), given)
+    assert np.array_equal(*(definitions.carried(sums, drawn.layout) for sums in (given, expected + earlier)))
 
 
 @examples(60)

@@ -3,6 +3,7 @@
 import os
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from operator import methodcaller
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 
 pytest.importorskip("cupy")
 
+from gpu_encode import KFold, LeaveOneOut, TargetEncoder, parts
 from tests.cuda.call_recorder import KERNEL, RAW, SYNC, TO_DEVICE, Event, recording
-from tests.cuda.device_calls import CASES, compare, count, list_calls, record
+from tests.cuda.device_calls import CASES, CATEGORIES, compare, count, list_calls, record
 
 pytestmark = [
     pytest.mark.cuda,
@@ -87,6 +89,35 @@ def test_ordered_counts_in_the_order_of_rows_take_few_launches(tiles):
     launches = [event for event in events if event.kind != SYNC and any(file in event.where for file in files)]
     assert sum(event.kind == RAW for event in launches) == 4
     assert len(launches) <= 8, launches
+
+
+def encode_partitions(n_rows, cv):
+    """Encode three partitions on the device; give the encodings, and the bytes that came to the host."""
+    memory, numbers = import_module("gpu_encode.cuda.memory"), np.arange(n_rows)
+    X, y = (numbers // 2 % CATEGORIES)[:, np.newaxis].astype(np.int32), (numbers % 5 % 2).astype(np.int32)
+    encoder = TargetEncoder(cv=cv, smooth=10.0, dtype="float32", device="cuda")
+    starts = [0, n_rows // 3, n_rows // 2, n_rows]
+    own = [
+        parts.Part(memory.to_device(X[start:stop]), memory.to_device(y[start:stop]), first_row=start)
+        for start, stop in pairwise(starts)
+    ]
+    with recording() as events:
+        plan = parts.plan(encoder, sum((parts.profile(encoder, part) for part in own), parts.Profile()))
+        sums = sum((parts.measure(plan, part) for part in own), parts.PartialSums())
+        tables = parts.fit(encoder, plan, sums)
+        encodings = [parts.encode(tables, part) for part in own]
+    to_host = [length * size for event in events if event.kind == SYNC for length, size in event.arrays]
+    alone = TargetEncoder(cv=cv, smooth=10.0, dtype="float32", device="cpu").fit_transform(X, y)
+    assert np.concatenate([of_part.get() for of_part in encodings]).tobytes() == alone.tobytes()
+    return sum(to_host)
+
+
+@pytest.mark.parametrize("cv", [KFold(5), LeaveOneOut()], ids=str)
+def test_a_partition_on_a_gpu_sends_no_rows_to_the_host(cv):
+    """Each partition may lie on a GPU of its own: only sums and facts leave it, less than a bit for each row."""
+    few, many = encode_partitions(600, cv), encode_partitions(6000, cv)
+    assert 0 < few < many < 2048
+    assert many - few < (6000 - 600) // 8
 
 
 def test_every_case_has_bounds():

@@ -7,6 +7,8 @@ from cpu_fallback.exact import Floats, Integers
 
 # For up to this number of profiles, a table of all costs (128 MiB) saves computing most of them again.
 MOST_IN_TABLE = 1 << 12
+# Profiles whose costs are computed at a time, for temporary results that fit a cache.
+AT_ONCE = 64
 
 
 def merge_by_ward(profiles: Floats, weights: Floats, n_clusters: int) -> Integers:
@@ -53,15 +55,22 @@ def merge_by_ward(profiles: Floats, weights: Floats, n_clusters: int) -> Integer
 class Merging:
     """Clusters, named by their first profile, with centroids, weights and the nearest cluster after each.
 
-    A cluster that was merged into another one is infinitely far away.
+    A cluster that was merged into another one is infinitely far away.  If the nearest cluster is merged, `least` stays
+    as it is until it is the smallest of all: costs only rise, so it is a lower bound until then.
     """
 
     def __init__(self, profiles: Floats, weights: Floats) -> None:
         n = len(profiles)
         self.centroids, self.weights = profiles.copy(), weights.copy()
-        self.into, self.nearest = np.arange(n), np.zeros(n, np.int64)
-        self.least = np.full(n, np.inf)
-        self.table = self.costs(slice(None), slice(None)) if n <= MOST_IN_TABLE else None
+        self.into, self.nearest, self.outdated = np.arange(n), np.zeros(n, np.int64), np.zeros(n, bool)
+        self.least, self.gone = np.full(n, np.inf), np.zeros(n)
+        self.table: Floats | None = None
+        if n <= MOST_IN_TABLE:
+            # Only the costs of a cluster and those after it are kept.
+            self.table = np.empty((n, n))
+            for start in range(0, n, AT_ONCE):
+                block = slice(start, start + AT_ONCE)
+                self.table[block, start:] = self.costs(block, slice(start, None))
         for cluster in range(n):
             self.find_nearest(cluster)
 
@@ -69,36 +78,46 @@ class Merging:
         """Give the cost of merging some clusters with others: (some, others)."""
         mine, theirs = self.weights[some, None], self.weights[others]
         apart: Floats = cdist(self.centroids[some], self.centroids[others], "sqeuclidean")
-        apart *= mine * theirs / (mine + theirs)
+        factors = mine * theirs
+        factors /= mine + theirs
+        apart *= factors
         return apart
 
     def find_nearest(self, cluster: int) -> None:
         """Find the cluster after this one that it is cheapest to merge with; the first among equals."""
         behind = slice(cluster + 1, None)
+        self.outdated[cluster], self.least[cluster] = False, np.inf
         if cluster + 1 < len(self.into):
             known = self.table
-            costs = self.costs(slice(cluster, cluster + 1), behind)[0] if known is None else known[cluster, behind]
+            # In a table, costs of clusters that are gone are those of old.
+            costs = (
+                self.costs(slice(cluster, cluster + 1), behind)[0]
+                if known is None
+                else known[cluster, behind] + self.gone[behind]
+            )
             offset = int(costs.argmin())
             self.least[cluster], self.nearest[cluster] = costs[offset], cluster + 1 + offset
 
     def merge_cheapest(self) -> None:
         """Merge the cheapest pair; the first among equals."""
         kept = int(self.least.argmin())
+        while self.outdated[kept]:
+            self.find_nearest(kept)
+            kept = int(self.least.argmin())
         gone = int(self.nearest[kept])
         both = self.weights[kept] + self.weights[gone]
         self.centroids[kept] += (self.centroids[gone] - self.centroids[kept]) * (self.weights[gone] / both)
         self.weights[kept], self.into[gone] = both, kept
-        self.centroids[gone] = self.least[gone] = np.inf
+        self.centroids[gone] = self.least[gone] = self.gone[gone] = np.inf
         costs = self.costs(slice(kept, kept + 1), slice(None))[0]
         if self.table is not None:
-            self.table[kept], self.table[:, kept], self.table[:, gone] = costs, costs, np.inf
-        lost = np.isfinite(self.least) & ((self.nearest == kept) | (self.nearest == gone))
-        for cluster in {kept, *np.flatnonzero(lost).tolist()}:
-            self.find_nearest(cluster)
+            self.table[kept, kept:], self.table[:kept, kept] = costs[kept:], costs[:kept]
+        self.outdated |= (self.nearest == kept) | (self.nearest == gone)
+        self.find_nearest(kept)
         # In exact arithmetic a merged cluster is never nearer to other clusters than its parts; rounded, it may be.
         least, nearest, before = self.least[:kept], self.nearest[:kept], costs[:kept]
         nearer = np.isfinite(least) & ((before < least) | ((before == least) & (kept < nearest)))
-        least[nearer], nearest[nearer] = before[nearer], kept
+        least[nearer], nearest[nearer], self.outdated[:kept][nearer] = before[nearer], kept, False
 
     def first_of(self) -> Integers:
         """Give the first profile in the cluster of each profile."""

@@ -14,6 +14,8 @@ from gpu_encode.seam import ops
 
 # Standard deviation of the factors at the start; their mean is 1.
 SPREAD = 0.05
+# A step in Python takes as long as NumPy's part of a call on this number of rows.
+STEP_ROWS = 8
 OWNER = "FactorizationEncoder"
 
 Step = Callable[[Sequence[Array], int], list[Array]]
@@ -125,7 +127,7 @@ def choose_step(cells: Cells, settings: Settings) -> Step:
     """Choose the function that makes new factors from factors and the number of the iteration."""
     if settings.row_by_row:
         # Loading the kernel takes longer than one iteration saves, but not longer than all iterations save.
-        backend = ops.host(cells.n_rows * settings.max_iter)
+        backend = ops.host(cells.n_rows * settings.max_iter * STEP_ROWS)
         orders = (Permutation(cells.n_rows, key_of(settings.seed, number + 1)) for number in range(settings.max_iter))
         return lambda factors, number: descend_rows(
             cells, factors, *settings.of_iteration(number), next(orders), backend

@@ -15,6 +15,7 @@ from gpu_encode.fitting.parameters import Parameters, read_scheme
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.methods.proximity.learned import LearnedVotes, learn_votes
 from gpu_encode.methods.proximity.subsets import MOST_FEATURES, MOST_SUBSETS, list_subsets, masks_of, read_weights
+from gpu_encode.methods.proximity.tuning import Tuning
 from gpu_encode.methods.proximity.voting import FORMS
 from gpu_encode.schemes.folds import CrossFitting
 from gpu_encode.schemes.plans import LeaveOneOutPlan, Plan, check_random_state, seed_of
@@ -24,6 +25,8 @@ from gpu_encode.words.annotations import ArrayLike, Column, Columns, Device, Flo
 from gpu_encode.words.errors.parameters import bad_parameter, check_count, check_number, check_option
 
 MISSING_POLICIES = ("category", "never", "error")
+# Rows that are scored while tuning, unless a user says otherwise.
+TUNING_ROWS = 4_000
 
 
 @dataclass(eq=False, repr=False)
@@ -53,11 +56,12 @@ class ProximityEncoder(CodesEncoder):
         ROC curve most (for several classes their mean area; for a continuous target, the number that lowers the squared
         error most, and by at least a millionth); among equals the first is taken.  If no number helps, the step is
         halved.  Tuning ends when the step is below `tol`.
-    tuning_rows : int, optional
-        At most this number of training rows, chosen at random, are scored while tuning.  None: all.
+    tuning_rows : int, "auto" or None, default="auto"
+        At most this number of training rows, chosen at random, are scored while tuning; each of them by all other
+        training rows.  "auto": 4,000, which takes seconds; more rows find better weights.  None: all rows.
     max_rounds : int or "auto", default="auto"
         The largest number of rounds of the tuning; a warning says if numbers still rise after them.  "auto": 200, or as
-        many as take 2**37 products if these are fewer, some minutes of a CPU.
+        many as take 2**35 additions if these are fewer, some minutes of a CPU.
     target_type : {"auto", "binary", "multiclass", "continuous"}, default="auto"
         As in `TargetEncoder`.
     cv : int, str, scheme or splitter, default=5
@@ -106,10 +110,11 @@ class ProximityEncoder(CodesEncoder):
     -----
     The vote of a row depends only on the pattern of features in which it agrees with the query.  So training rows are
     summed once by query, pattern and class, in integers; each evaluation then multiplies these sums with the strengths
-    of patterns, whatever `order` is.  With up to 12 features all patterns are counted, by comparing all pairs of rows
-    or by grouping rows by all 2**features joint keys, whichever is faster.  With 13 to 62 features only patterns that
-    occur are counted; memory may then grow with the number of pairs of rows.  Tuning needs 8 bytes for each combination
-    of distinct training row, pattern that occurs and class.
+    of patterns, whatever `order` is.  With up to 14 features all patterns are counted, by comparing all pairs of rows
+    or by grouping rows by all 2**features joint keys, whichever is faster.  With 15 to 62 features only patterns that
+    occur are counted.  Tuning computes what each raised number adds: patterns are folded feature by feature, into sums
+    of the rows that agree in each subset, and with a degree of 1 this happens once.  It needs about 50 bytes for each
+    pattern that occurs with one of the distinct rows that are scored, and 8 more for each class.
 
     Sums are integers, and products are added one after another, so every backend gives the same bits.  Targets and
     weights that are fractions are rounded to 61 bits of their sum; powers with a degree other than 1 are computed by
@@ -138,7 +143,7 @@ class ProximityEncoder(CodesEncoder):
     weights: Literal["tune"] | Mapping[tuple[Column, ...], float] | ArrayLike = "tune"
     tol: float = 0.125
     _: KW_ONLY
-    tuning_rows: int | None = None
+    tuning_rows: int | Literal["auto"] | None = "auto"
     max_rounds: int | Literal["auto"] = "auto"
     target_type: TargetType = "auto"
     cv: CrossFitting = 5
@@ -168,11 +173,8 @@ class ProximityEncoder(CodesEncoder):
         check_number(owner, "tol", self.tol, low=0.0, high=1.0, open_low=True)
         check_random_state(self.random_state)
         if self.tuning_rows is not None:
-            check_count(owner, "tuning_rows", self.tuning_rows, low=1)
-        if not (isinstance(self.max_rounds, str) and self.max_rounds == "auto"):
-            if isinstance(self.max_rounds, str):
-                raise bad_parameter(owner, "max_rounds", self.max_rounds, 'must be "auto" or a whole number above 0')
-            check_count(owner, "max_rounds", self.max_rounds, low=1)
+            check_count_or_auto(owner, "tuning_rows", self.tuning_rows)
+        check_count_or_auto(owner, "max_rounds", self.max_rounds)
         if not (isinstance(self.degree, str) and self.degree == "tune"):
             if isinstance(self.degree, str):
                 raise bad_parameter(owner, "degree", self.degree, 'must be "tune" or a number above 0')
@@ -196,17 +198,16 @@ class ProximityEncoder(CodesEncoder):
             )
         subsets = list_subsets(n_features, self.order)
         names = rows.names or [str(number) for number in range(n_features)]
-        return learn_votes(
-            rows,
+        given = None if self._tunes else read_weights(owner, self.weights, subsets, names, self.form == "difference")
+        tuning = Tuning(
             self.form,
-            masks_of(subsets),
-            None if self._tunes else read_weights(owner, self.weights, subsets, names, self.form == "difference"),
             degree=1.0 if self.form == "difference" else None if self.degree == "tune" else float(self.degree),
             tol=self.tol,
             max_rounds=None if self.max_rounds == "auto" else self.max_rounds,
-            n_rows=self.tuning_rows,
+            n_rows=TUNING_ROWS if self.tuning_rows == "auto" else self.tuning_rows,
             seed=0 if self.tuning_rows is None else seed_of(self.random_state, "Proximity"),
         )
+        return learn_votes(rows, masks_of(subsets), given, tuning)
 
     def _encode_training(self, rows: CodedRows, plan: Plan, learned: Learned) -> Array:
         if not isinstance(plan, LeaveOneOutPlan):
@@ -273,3 +274,12 @@ class ProximityEncoder(CodesEncoder):
             model = replace(self._fitted(), dtype="float64")
             columns, _ = model.encode(inputs.frame, backend, self._owner)
             return backend.to_host(np.stack(columns, axis=1))
+
+
+def check_count_or_auto(owner: str, name: str, value: Any) -> None:
+    """Raise an error unless a parameter is "auto" or a whole number above 0."""
+    if isinstance(value, str) and value == "auto":
+        return
+    if isinstance(value, str):
+        raise bad_parameter(owner, name, value, 'must be "auto" or a whole number above 0')
+    check_count(owner, name, value, low=1)

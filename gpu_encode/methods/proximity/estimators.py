@@ -29,7 +29,7 @@ class Voting(Predictor):
     weights: Literal["tune"] | Mapping[tuple[Column, ...], float] | ArrayLike = "tune"
     tol: float = 0.125
     _: KW_ONLY
-    tuning_rows: int | None = None
+    tuning_rows: int | Literal["auto"] | None = "auto"
     max_rounds: int | Literal["auto"] = "auto"
     random_state: Seed = 0
     columns: Columns = None
@@ -71,8 +71,8 @@ class ProximityClassifier(ScoringClassifier, Voting):
         Weight of each subset; "tune" raises the leave-one-out area under the ROC curve, one weight at a time.
     tol : float, default=0.125
         Smallest step of the tuning.
-    tuning_rows : int, optional
-        Number of training rows that are scored while tuning; None: all.
+    tuning_rows : int, "auto" or None, default="auto"
+        Number of random training rows that are scored while tuning; "auto": at most 4,000; None: all.
     max_rounds : int or "auto", default="auto"
         Largest number of rounds of the tuning; "auto": 200, or fewer if a round takes long.
     random_state : int, NumPy generator or None, default=0
@@ -185,8 +185,8 @@ class ProximityRegressor(RegressorMixin, Voting):
         Weight of each subset; "tune" lowers the leave-one-out squared error, one weight at a time.
     tol : float, default=0.125
         Smallest step of the tuning.
-    tuning_rows : int, optional
-        Number of training rows that are scored while tuning; None: all.
+    tuning_rows : int, "auto" or None, default="auto"
+        Number of random training rows that are scored while tuning; "auto": at most 4,000; None: all.
     max_rounds : int or "auto", default="auto"
         Largest number of rounds of the tuning; "auto": 200, or fewer if a round takes long.
     random_state : int, NumPy generator or None, default=0

@@ -1,6 +1,6 @@
 """Sums of rows by the pattern of features in which they agree with each query; votes depend only on these sums."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,6 +16,8 @@ from gpu_encode.seam.ops import Ops
 PAIRS_PER_ROW = 16
 # Number of pairs whose patterns are sorted at a time.
 SORTED_PAIRS = 1 << 22
+# Most cells of a histogram; a cell has eight bytes.
+MOST_CELLS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,27 +63,34 @@ class Histogram:
         Parameters
         ----------
         ops : Ops
-        strengths : float64 array (candidates, patterns)
+        strengths : float64 array (patterns,)
             On the host.
 
         Returns
         -------
-        float64 array (candidates, n, queries)
+        float64 array (n, queries)
             Patterns are added one after another, so that no bit depends on the device.
         """
         n_measures, n_queries = self.full.shape
-        total = ops.zeros((len(strengths), n_measures, n_queries), np.float64)
-        factors = ops.to_device(strengths)[:, :, None, None]
-        at_once = max(1, ops.TILE // max(len(strengths) * n_measures, 1))
+        total = ops.zeros((n_measures, n_queries), np.float64)
+        factors = ops.to_device(strengths)
+        at_once = max(1, ops.TILE // n_measures)
         for start in range(0, n_queries, at_once):
             part = slice(start, start + at_once)
-            block = total[:, :, part]
-            for number, sums in enumerate(self.sums[:, :, part] if strengths.size else ()):
-                if self.index is None:
-                    block += factors[:, number] * sums
-                else:
-                    block += factors[:, self.index[number, part], 0].transpose(0, 2, 1) * sums
+            block = total[:, part]
+            for number, sums in enumerate(self.sums[:, :, part] if len(strengths) else ()):
+                block += factors[number if self.index is None else self.index[number, part]] * sums
         return total
+
+
+def count_in_blocks(
+    ops: Ops, queries: Array, rows: Array, measures: Array, exponents: Sequence[int], sizes: Sequence[int]
+) -> Iterator[tuple[slice, Histogram]]:
+    """Compare blocks of queries with rows, as `Histogram.of` does: give the block, and its histogram."""
+    at_once = max(1, MOST_CELLS // (len(exponents) << min(len(queries), DENSE)))
+    for start in range(0, queries.shape[1], at_once):
+        block = slice(start, start + at_once)
+        yield block, Histogram.of(ops, in_one_piece(queries[:, block]), rows, measures, exponents, sizes)
 
 
 def sum_patterns(ops: Ops, queries: Array, rows: Array, measures: Array, sizes: Sequence[int]) -> Array:

@@ -3,92 +3,21 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from cpu_fallback.exact import Floats, Integers, in_one_piece
-from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows, Learned
-from gpu_encode.methods.proximity.histogram import Histogram
+from gpu_encode.methods.proximity.histogram import Histogram, count_in_blocks
 from gpu_encode.methods.proximity.measures import merge_rows, to_floats
-from gpu_encode.methods.proximity.objectives import Area, Error
-from gpu_encode.methods.proximity.subsets import DENSE, MOST_FEATURES, measure_strengths
-from gpu_encode.methods.proximity.voting import Cases, Electorate, score
-from gpu_encode.methods.votes.ascent import ascend
+from gpu_encode.methods.proximity.subsets import MOST_FEATURES, add_subsets, raise_to_degree
+from gpu_encode.methods.proximity.tuning import Tuning
+from gpu_encode.methods.proximity.voting import Electorate, score
 from gpu_encode.words.errors.parameters import check_option
 
-# Most cells of a histogram of new rows, and of votes of several candidates at a time; a cell has eight bytes.
-MOST_CELLS = 1 << 24
 # Numbers that floats can hold are multiples of powers of two up to this one.
 MOST_EXPONENT = 1_200
-# Unless a user says otherwise, a tuning takes at most so many rounds and products, which are some minutes of a CPU.
-MOST_ROUNDS, MOST_PRODUCTS = 200, 1 << 37
-
-
-@dataclass(frozen=True)
-class Ballot:
-    """How rows vote.
-
-    Parameters
-    ----------
-    form : {"ratio", "difference"}
-    masks : int64 array (subsets,)
-    n_features : int
-    """
-
-    form: str
-    masks: Integers
-    n_features: int
-
-    def strengths(self, patterns: Integers, weights: Floats, degree: float) -> Floats:
-        """Give the strength of each pattern, and last the strength of agreement in all features."""
-        every = np.append(patterns, (1 << self.n_features) - 1)
-        return measure_strengths(every, self.masks, weights, degree, self.n_features, self.form == "ratio")
-
-    def score(self, cases: Cases, candidates: Sequence[tuple[Floats, float]]) -> list[Array]:
-        """Give for each pair of weights and degree the scores (outputs, cases) of training rows by all other rows."""
-        return cases.score(
-            self.form, np.stack([self.strengths(cases.histogram.patterns, *each) for each in candidates])
-        )
-
-    def tune(
-        self,
-        electorate: Electorate,
-        degree: float | None,
-        tol: float,
-        max_rounds: int | None,
-        n_rows: int | None,
-        seed: int,
-    ) -> tuple[Floats, float, list[list[float]]]:
-        """Tune the weights, and the degree unless it is given, on all training rows or on `n_rows` random ones."""
-        rows = electorate.rows
-        most = rows.n_rows if n_rows is None else min(n_rows, rows.n_rows)
-        chosen: Any = slice(None)
-        if most < rows.n_rows:
-            chosen = np.sort(rows.ops.rows_at(Permutation(rows.n_rows, seed), 0, most))
-        kind: type[Error | Area] = Error if rows.targets[0].kind == "continuous" else Area
-        objective = kind.of(electorate, chosen)
-        start = np.zeros(len(self.masks) + (degree is None))
-        if degree is None:
-            start[-1] = 1.0
-
-        def judge(tried: Floats) -> list[float]:
-            pairs = [(each[:-1], float(each[-1])) if degree is None else (each, degree) for each in tried]
-            at_once = max(1, MOST_CELLS // objective.cases.full.size)
-            return [
-                objective.measure(scores)
-                for first in range(0, len(pairs), at_once)
-                for scores in self.score(objective.cases, pairs[first : first + at_once])
-            ]
-
-        if max_rounds is None:
-            of_round = len(start) * max(objective.cases.histogram.sums.size, 1)
-            max_rounds = max(1, min(MOST_ROUNDS, MOST_PRODUCTS // of_round))
-        found = ascend(judge, start, tol, objective.least_rise, max_rounds)
-        numbers, path = found.numbers, [[number, step, objective.scale(best)] for number, step, best in found.path]
-        return (numbers[:-1], float(numbers[-1]), path) if degree is None else (numbers, degree, path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,37 +81,44 @@ class LearnedVotes(Learned):
         ops, (known, sums) = rows.ops, map(rows.ops.to_device, (self.codes, self.sums))
         merged, queries = merge_rows(ops, rows.codes, rows.sizes)
         everything = to_floats(ops, sums.sum(axis=0)[:, None], self.exponents)
-        ballot = Ballot(self.form, self.masks, len(queries))
         scores = ops.empty((len(self.labels), queries.shape[1]), np.float64)
-        at_once = max(1, MOST_CELLS // (len(self.exponents) << min(len(queries), DENSE)))
-        for start in range(0, queries.shape[1], at_once):
-            block = in_one_piece(queries[:, start : start + at_once])
-            histogram = Histogram.of(ops, block, known, sums, self.exponents, rows.sizes)
-            strengths = ballot.strengths(histogram.patterns, self.weights, self.degree)
-            (others,) = histogram.add_up(ops, strengths[None, :-1])
-            votes = others + to_floats(ops, histogram.full, self.exponents) * float(strengths[-1])
-            scores[:, start : start + at_once] = score(self.form, votes, everything, self.kind)
+        for block, histogram in count_in_blocks(ops, queries, known, sums, self.exponents, rows.sizes):
+            strengths = self._strengths(histogram, len(queries))
+            agreeing = to_floats(ops, histogram.full, self.exponents) * float(strengths[-1])
+            votes = histogram.add_up(ops, strengths[:-1]) + agreeing
+            scores[:, block] = score(self.form, votes, everything, self.kind)
         return scores[:, merged].T
 
     def encode_left_out(self, rows: CodedRows) -> Array:
         """Score each training row by all other rows: (rows, outputs)."""
         electorate = Electorate.of(rows)
         cases = electorate.leave_out(electorate.merged, electorate.measures.values)
-        (scores,) = Ballot(self.form, self.masks, len(rows.codes)).score(cases, [(self.weights, self.degree)])
-        return scores.T
+        others, full, strength = [], [], 0.0
+        for histogram in cases.histograms():
+            *of_patterns, strength = self._strengths(histogram, len(rows.codes)).tolist()
+            others.append(histogram.add_up(rows.ops, np.array(of_patterns)))
+            full.append(histogram.full)
+        agreeing = cases.leave_out(np.concatenate(full, axis=1)) * strength
+        return cases.score(self.form, np.concatenate(others, axis=1), agreeing).T
+
+    def _strengths(self, histogram: Histogram, n_features: int) -> Floats:
+        """Give the strength of each pattern, and last the strength of agreement in all features."""
+        every = np.append(histogram.patterns, (1 << n_features) - 1)
+        agreed = add_subsets(every, self.masks, self.weights, n_features)
+        return raise_to_degree(agreed, self.degree, self.form == "ratio")
 
 
-def learn_votes(rows: CodedRows, form: str, masks: Integers, given: Floats | None, **tuning: Any) -> LearnedVotes:
-    """Learn from training rows, with given weights or with weights that `Ballot.tune` finds."""
+def learn_votes(rows: CodedRows, masks: Integers, given: Floats | None, tuning: Tuning) -> LearnedVotes:
+    """Learn from training rows, with given weights or with weights that are tuned."""
     ops, target = rows.ops, rows.targets[0]
     electorate = Electorate.of(rows)
     if given is None:
-        weights, degree, path = Ballot(form, masks, len(rows.codes)).tune(electorate, **tuning)
+        weights, degree, path = tuning.run(electorate, masks)
     else:
-        weights, degree, path = given, 1.0 if tuning["degree"] is None else tuning["degree"], []
+        weights, degree, path = given, 1.0 if tuning.degree is None else tuning.degree, []
     several = target.kind == "multiclass" and target.classes is not None
     labels = [f"_{label}" for label in target.classes] if several else [""]  # type: ignore[union-attr]
     codes, sums = ops.to_host(electorate.codes), ops.to_host(electorate.sums)
     return LearnedVotes(
-        form, target.kind, labels, masks, weights, degree, path, codes, sums, electorate.measures.exponents
+        tuning.form, target.kind, labels, masks, weights, degree, path, codes, sums, electorate.measures.exponents
     )

@@ -44,7 +44,7 @@ class Area:
         merged = keys // target.n_classes
         classes = (keys - merged * target.n_classes).astype(np.int32)
         own = np.stack([(classes == label).astype(np.int64) for label in range(target.n_classes)])
-        n_rows = sums[: len(keys), 0, 0, 0].copy()
+        n_rows = sums[: len(keys), 0, 0, 0].copy() if len(keys) < len(numbers) else None
         counters = [PairCounter(ops, classes == label, n_rows) for label in labels]
         return cls(electorate.leave_out(merged.astype(np.int32), own), counters)
 

@@ -11,7 +11,7 @@ from cpu_fallback.exact import Floats, Integers
 from gpu_encode.words.errors.parameters import bad_parameter, check_number
 
 # With up to this number of features all patterns of agreement are counted; with more, only patterns that occur.
-DENSE = 12
+DENSE = 14
 # Bits of a pattern, which is an int64.
 MOST_FEATURES = 62
 # Each round of the tuning tries each subset.
@@ -82,30 +82,24 @@ def find_subset(owner: str, key: Any, subsets: Sequence[Subset], names: Sequence
     return subsets.index(wanted)
 
 
-def measure_strengths(
-    patterns: Integers, masks: Integers, weights: Floats, degree: float, n_features: int, any_scale: bool
-) -> Floats:
-    """Give the strength of votes: the sum of the weights of all subsets in which rows agree, to the power of a degree.
+def raise_to_degree(agreed: Floats, degree: float, any_scale: bool) -> Floats:
+    """Give the strength of votes: summed weights of subsets in which rows agree, to the power of a degree.
 
     Parameters
     ----------
-    patterns : int64 array
-        The features in which rows agree, as bits.
-    masks : int64 array (subsets,)
-    weights : float64 array (subsets,)
+    agreed : float64 array
     degree : float
-    n_features : int
     any_scale : bool
         Whether all strengths may be multiplied by a common factor, so that none is too large.
     """
-    agreed = add_subsets(patterns, masks, weights, n_features)
     if degree == 1.0:
         return agreed
+    distinct, numbers = np.unique(agreed, return_inverse=True)
     if any_scale:
         # Multiplying by a power of two rounds nothing.
-        agreed = np.ldexp(agreed, -int(np.frexp(np.abs(agreed).max(initial=0.0))[1]))
+        distinct = np.ldexp(distinct, -int(np.frexp(np.abs(distinct).max(initial=0.0))[1]))
     # NumPy's powers differ between processors.
-    return np.array([math.pow(value, degree) for value in agreed.tolist()], np.float64)
+    return np.array([math.pow(value, degree) for value in distinct.tolist()], np.float64)[numbers]
 
 
 def add_subsets(patterns: Integers, masks: Integers, weights: Floats, n_features: int) -> Floats:

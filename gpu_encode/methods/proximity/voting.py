@@ -1,16 +1,15 @@
 """Scores from the votes of training rows: of queries, and of training rows by all other rows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from cpu_fallback.elementary import add_in_order
-from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows
-from gpu_encode.methods.proximity.histogram import Histogram
+from gpu_encode.methods.proximity.histogram import Histogram, count_in_blocks
 from gpu_encode.methods.proximity.measures import Measures, merge_rows, sum_equal_rows, to_floats
-from gpu_encode.seam.ops import Ops
 
 FORMS = ("ratio", "difference")
 
@@ -28,18 +27,10 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
     first : int
     """
     votes, weight = add_in_order(totals), add_in_order(everything)
+    classes = list(zip(totals[first:], everything[first:], strict=True))
     if form == "ratio":
-        return np.stack(
-            [divide(of, votes, divide(all_of, weight, np.nan)) for of, all_of in zip(totals, everything, strict=True)][
-                first:
-            ]
-        )
-    return np.stack(
-        [
-            divide(of, all_of, 0.0) - divide(votes - of, weight - all_of, 0.0)
-            for of, all_of in zip(totals, everything, strict=True)
-        ][first:]
-    )
+        return np.stack([divide(of, votes, divide(all_of, weight, np.nan)) for of, all_of in classes])
+    return np.stack([divide(of, all_of, 0.0) - divide(votes - of, weight - all_of, 0.0) for of, all_of in classes])
 
 
 def divide(dividend: Array, divisor: Array, otherwise: Array | float) -> Array:
@@ -79,13 +70,11 @@ class Electorate:
 
     def leave_out(self, merged: Array, own: Array) -> "Cases":
         """Make cases, from the number of each case's distinct row and its own sums (n, cases)."""
-        ops, exponents = self.rows.ops, self.measures.exponents
+        ops = self.rows.ops
         asked, distinct = ops.factorize(merged)
         queries = self.codes if len(distinct) == self.codes.shape[1] else self.codes[:, ops.to_device(distinct)]
-        histogram = Histogram.of(ops, queries, self.codes, self.sums, exponents, self.rows.sizes)
-        full = to_floats(ops, histogram.full[:, asked] - own, exponents)
-        everything = to_floats(ops, self.sums.sum(axis=0)[:, None] - own, exponents)
-        return Cases(ops, histogram, asked, full, everything, self.rows.targets[0].kind)
+        everything = to_floats(ops, self.sums.sum(axis=0)[:, None] - own, self.measures.exponents)
+        return Cases(self, queries, asked, own, everything)
 
 
 def score(form: str, totals: Array, everything: Array, kind: str) -> Array:
@@ -102,37 +91,38 @@ class Cases:
 
     Parameters
     ----------
-    ops : Ops
-    histogram : Histogram
-        Histogram over all distinct rows.
+    electorate : Electorate
+    queries : int32 array (features, queries)
+        Distinct rows.
     asked : int32 array (cases,)
         The query of each case.
-    full : float64 array (n, cases)
-        Sums over the rows that agree with the case in every feature, without the case itself.
+    own : int64 array (n, cases)
+        Sums of the case itself.
     everything : float64 array (n, cases)
         Sums over all rows except the case itself.
-    kind : str
-        Kind of the target.
     """
 
-    ops: Ops
-    histogram: Histogram
+    electorate: Electorate
+    queries: Array
     asked: Array
-    full: Array
+    own: Array
     everything: Array
-    kind: str
 
-    def score(self, form: str, strengths: Floats) -> list[Array]:
-        """Give the scores (outputs, cases) for each candidate.
+    def histograms(self) -> Iterator[Histogram]:
+        """Compare blocks of queries with all distinct rows."""
+        rows, known = self.electorate.rows, self.electorate
+        exponents = known.measures.exponents
+        return (
+            histogram
+            for _, histogram in count_in_blocks(rows.ops, self.queries, known.codes, known.sums, exponents, rows.sizes)
+        )
 
-        Parameters
-        ----------
-        form : {"ratio", "difference"}
-        strengths : float64 array (candidates, patterns + 1)
-            Strength of each pattern, and last that of agreement in all features.
-        """
-        scores = []
-        for others, strength in zip(self.histogram.add_up(self.ops, strengths[:, :-1]), strengths[:, -1], strict=True):
-            votes = others[:, self.asked] + self.full * float(strength)
-            scores.append(score(form, votes, self.everything, self.kind))
-        return scores
+    def leave_out(self, full: Array) -> Array:
+        """Give the sums of rows that agree with a case in every feature, without itself, from those of its query."""
+        electorate = self.electorate
+        return to_floats(electorate.rows.ops, full[:, self.asked] - self.own, electorate.measures.exponents)
+
+    def score(self, form: str, others: Array, agreeing: Array) -> Array:
+        """Score cases (outputs, cases) by votes of rows that differ (n, queries) and of rows that agree (n, cases)."""
+        kind = self.electorate.rows.targets[0].kind
+        return score(form, others[:, self.asked] + agreeing, self.everything, kind)

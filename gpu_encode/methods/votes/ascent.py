@@ -1,10 +1,9 @@
 """Coordinate ascent: numbers are tuned one at a time, by steps that are halved when none of them helps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cpu_fallback.exact import Floats
@@ -33,7 +32,7 @@ class Ascent:
 
 
 def ascend(
-    judge: Callable[[Floats], Sequence[Any]],
+    judge: Callable[[Floats, float], Iterable[Any]],
     start: Floats,
     tol: float,
     least_rise: float = 0.0,
@@ -47,7 +46,7 @@ def ascend(
     Parameters
     ----------
     judge : callable
-        Gives a score, never NaN, for each line of numbers (candidates, n).
+        Takes numbers and a step, and gives scores, none of them NaN: one for each number, with the step added to it.
     start : float64 array (n,)
     tol : float
     least_rise : float, default=0
@@ -65,12 +64,14 @@ def ascend(
     --------
     >>> import numpy as np
     >>> from gpu_encode.methods.votes.ascent import ascend
-    >>> found = ascend(lambda tried: [-((x - 2.5) ** 2) - (y - 1) ** 2 for x, y in tried], np.zeros(2), 0.25)
+    >>> def judge(numbers, step):
+    ...     return [-((x - 2.5) ** 2) - (y - 1) ** 2 for x, y in numbers + step * np.eye(2)]
+    >>> found = ascend(judge, np.zeros(2), 0.25)
     >>> found.numbers.tolist(), len(found.path)
     ([2.5, 1.0], 4)
     """
     numbers, step, path, rounds = start.copy(), 1.0, [], 0
-    (best,) = judge(numbers[None])
+    best = next(iter(judge(numbers, 0.0)))
     while step >= tol:
         if rounds == max_rounds:
             warn(
@@ -81,7 +82,7 @@ def ascend(
             break
         rounds += 1
         reached, chosen = best, -1
-        for candidate, score in enumerate(judge(numbers + step * np.eye(len(numbers)))):
+        for candidate, score in enumerate(judge(numbers, step)):
             if score > reached:
                 reached, chosen = score, candidate
         # A large integer cannot be multiplied by a float share.

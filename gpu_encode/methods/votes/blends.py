@@ -1,6 +1,6 @@
 """Convex blends of predictions, chosen by the exact area under the ROC curve."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -138,8 +138,9 @@ class ConvexBlend(BaseEstimator):
     def _climb(self, counter: PairCounter, scores: list[Floats]) -> list[float]:
         """Find shares of more than two vectors; equal shares if no vector improves the area."""
 
-        def judge(tried: Floats) -> list[int]:
-            return [counter.count(mix(scores, weights)) for weights in tried.tolist()]
+        def judge(weights: Floats, step: float) -> Iterator[int]:
+            for tried in weights + step * np.eye(len(weights)):
+                yield counter.count(mix(scores, tried.tolist()))
 
         found = ascend(judge, np.zeros(len(scores)), self.tol, max_rounds=self.max_rounds).numbers.tolist()
         total = sum(found)

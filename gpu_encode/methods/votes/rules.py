@@ -1,6 +1,6 @@
 """Votes of columns, and the rules that turn them into one score for each row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,10 +138,22 @@ class WeightedMean:
 
     def at(self, weights: Sequence[float]) -> Floats:
         """Give the mean for each row."""
+        return self._divide(*self._sums(weights))
+
+    def raised(self, weights: Sequence[float], step: float) -> Iterator[Floats]:
+        """Give the mean for each row with the step added to each weight in turn; the other weights are summed once."""
+        top, bottom = self._sums(weights)
+        for votes, seen in zip(self._votes, self._seen, strict=True):
+            yield self._divide(top + step * votes, bottom + step * seen)
+
+    def _sums(self, weights: Sequence[float]) -> tuple[Floats, Floats]:
         top = bottom = np.zeros_like(self._votes[0])
         for weight, votes, seen in zip(weights, self._votes, self._seen, strict=True):
             if weight:
                 top = top + weight * votes
                 bottom = bottom + weight * seen
+        return top, bottom
+
+    def _divide(self, top: Floats, bottom: Floats) -> Floats:
         silent = bottom == 0
         return np.where(silent, self._otherwise, top / np.where(silent, 1.0, bottom))

@@ -1,7 +1,7 @@
 """The common base of the estimators of voting columns: parameters, and the encodings of training rows and new rows."""
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -105,10 +105,12 @@ class Voter(Predictor):
         """Find the weights of the votes for one output that give their mean the best score."""
         mean = self._mean(votes, output)
 
-        def judge(tried: Floats) -> list[Any]:
-            return [score(mean.at(weights)) for weights in tried.tolist()]
+        def judge(weights: Floats, step: float) -> Iterator[Any]:
+            return map(score, mean.raised(weights.tolist(), step))
 
-        return ascend(judge, np.zeros(votes.n_keys), self.tol, least_rise, self.max_rounds)
+        found = ascend(judge, np.zeros(votes.n_keys), self.tol, least_rise, self.max_rounds)
+        # Sums of raised weights are rounded in another order.
+        return replace(found, score=score(mean.at(found.numbers.tolist())))
 
     def _mean(self, votes: Votes, output: int) -> WeightedMean:
         silence = float(put_on(np.array([votes.means[output]]), self.phi, self.clip)[0])

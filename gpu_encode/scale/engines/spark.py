@@ -7,6 +7,7 @@ Tables of categories stay in Spark: its own shuffle adds up the sums of each cat
 
 import gc
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -286,8 +287,11 @@ class Held:
 
 
 @cache
-def freeze_once() -> None:
-    """Take all that was imported out of the reach of the garbage collector, which PySpark calls after each task."""
+def freeze(n_modules: int) -> None:  # noqa: ARG001
+    """Take all that was imported out of the reach of the garbage collector, which PySpark calls after each task.
+
+    It is called with the number of modules, and does its work once for each: a later task may import more.
+    """
     gc.collect()
     gc.freeze()
 
@@ -303,7 +307,7 @@ def join(batches: Iterator[Any]) -> Iterator[Any]:
     if any(map(len, held)):
         yield pa.Table.from_batches(held)
         held = []
-    freeze_once()
+    freeze(len(sys.modules))
 
 
 def write(bucket: int, state: Any) -> Any:
@@ -336,6 +340,7 @@ def read(batches: Iterator[Any], buckets: set[int]) -> Iterator[Any]:
         for bucket, state in zip(batch["bucket"], batch["state"], strict=True):
             buckets.add(bucket.as_py())
             yield load(state.as_buffer())
+    freeze(len(sys.modules))
 
 
 def collect(states: Any) -> list[Any]:

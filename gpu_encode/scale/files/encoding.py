@@ -48,7 +48,7 @@ from gpu_encode.scale.messages import NotShuffledError
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.scale.parts.plans import carried
 from gpu_encode.scale.parts.profiles import profile_rows
-from gpu_encode.scale.parts.sums import AddedRows, categories_repeat
+from gpu_encode.scale.parts.sums import AddedRows, NewCategories, categories_repeat, join_new
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.seam import devices
 from gpu_encode.words import notices
@@ -457,7 +457,7 @@ class Encoding:
         run, saved = self._run, self._run.staging.sums
         total = read_sums(saved) if saved.exists() else PartialSums()
         if total.n_rows < run.source.n_rows:
-            columns = self._roles.measured(self._selected)
+            columns, new = self._roles.measured(self._selected), NewCategories()
             wait, last = SAVE_AFTER, time.perf_counter()
             size = self._pass_size(columns)
             room = run.room(encoding_plan, columns, self._n_keys)
@@ -466,35 +466,37 @@ class Encoding:
             with run.reading("measuring", columns, size, total.n_rows) as chunks:
                 for chunk in chunks:
                     with run.timed("measuring"):
-                        total, left = self._add(total, self._roles.part(chunk), encoding_plan, room)
+                        total, left = self._add(total, new, self._roles.part(chunk), encoding_plan, room)
                     if left is not None:
                         del chunk
                         holder = [total]
                         del total
                         rest = chain([left], map(self._roles.part, chunks))
-                        raise room.refuse(holder, rest)
-                    if time.perf_counter() - last > wait and total.n_rows < run.source.n_rows:
+                        raise room.refuse(holder, new, rest)
+                    is_complete, passed = total.n_rows == run.source.n_rows, time.perf_counter() - last
+                    if is_complete or passed > wait:
+                        join_new(total, new, [*new])
+                    if passed > (SAVE_AFTER if is_complete else wait):
                         # Large sums are saved less often.
                         wait, last = max(SAVE_AFTER, 20 * self._save(total)), time.perf_counter()
             memory.release()
-            self._save(total)
         return total
 
     def _add(
-        self, total: PartialSums, part: Part, encoding_plan: EncodingPlan, room: Room
+        self, total: PartialSums, new: NewCategories, part: Part, encoding_plan: EncodingPlan, room: Room
     ) -> tuple[PartialSums, Part | None]:
         """Add the sums of a part, piece by piece if memory is short; also give the rows that do not fit."""
         while part.X.num_rows:
             if total.n_rows and categories_repeat(encoding_plan, total, part):
-                piece = part if encoding_plan.needs_labels else slice_of(part, 0, room.rows_to_look_up(total))
-                if not self._add_to_known(total, piece, encoding_plan, room):
+                piece = part if encoding_plan.needs_labels else slice_of(part, 0, room.rows_to_look_up(total, new))
+                if not self._add_to_known(total, new, piece, encoding_plan, room):
                     return total, part
                 total = replace(total, n_rows=total.n_rows + piece.X.num_rows)
                 part = slice_of(part, piece.X.num_rows, part.X.num_rows)
                 del piece
                 memory.release()
                 continue
-            rows = room.rows_of_piece(total)
+            rows = room.rows_of_piece(total, new)
             if encoding_plan.needs_labels:
                 # Folds that are dealt out within classes need whole parts.
                 rows = part.X.num_rows
@@ -508,26 +510,28 @@ class Encoding:
                 memory.release()
             total = total.plus(sums, in_place=True)
             del sums
-            if room.needed(room.keys(total)) > room.limit:
+            if room.needed(room.keys(total, new)) > room.limit:
                 return total, part
             if part.X.num_rows:
                 del piece
                 memory.release()
         return total, None
 
-    def _add_to_known(self, total: PartialSums, part: Part, encoding_plan: EncodingPlan, room: Room) -> bool:
+    def _add_to_known(
+        self, total: PartialSums, new: NewCategories, part: Part, encoding_plan: EncodingPlan, room: Room
+    ) -> bool:
         """Add a part to sums in place, new categories some at a time; False if their sums do not fit."""
         with part.named():
-            added = AddedRows(encoding_plan, part, total)
+            added = AddedRows(encoding_plan, part, total, new)
             for entry in range(self._n_keys):
-                new = added.add_known(entry)
-                while len(new):
-                    rows = room.rows_of_piece(total)
-                    if rows < min(FEWEST_ROWS, len(new)):
+                others = added.add_known(entry)
+                while len(others):
+                    rows = room.rows_of_piece(total, new)
+                    if rows < min(FEWEST_ROWS, len(others)):
                         return False
-                    added.add_new(entry, new[:rows])
-                    new = new[rows:]
-                    if room.needed(room.keys(total)) > room.limit:
+                    added.add_new(entry, others[:rows])
+                    others = others[rows:]
+                    if room.needed(room.keys(total, new)) > room.limit:
                         return False
         return True
 

@@ -23,6 +23,7 @@ from gpu_encode.scale.files.source import Size
 from gpu_encode.scale.files.writing import FEWEST_ROWS, GROUP_BYTES, MOST_GROUP_ROWS
 from gpu_encode.scale.messages import CategoriesError, Need
 from gpu_encode.scale.parts import EncodingPlan, Part, PartialSums
+from gpu_encode.scale.parts.sums import NewCategories
 from gpu_encode.schemes.plans import FoldPlan
 from gpu_encode.seam import ops
 from gpu_encode.seam.devices import available_bytes
@@ -361,18 +362,18 @@ class Room:
         self._row_bytes, self._row = row_bytes, 4 * row_bytes + (WORK_OF_ROW + JOINING) * n_keys
         self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
 
-    def rows_of_piece(self, sums: PartialSums) -> int:
+    def rows_of_piece(self, sums: PartialSums, new: NewCategories) -> int:
         """Say how many rows may be summed at once, if each may bring new categories."""
-        keys = self.keys(sums)
+        keys = self.keys(sums, new)
         if keys:
             self._sums_of_row = sum(key.sums_of_row for key in keys)
         most = (1 - UNFORESEEN) * self.limit
         free = most - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
         return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
 
-    def rows_to_look_up(self, sums: PartialSums) -> int:
+    def rows_to_look_up(self, sums: PartialSums, new: NewCategories) -> int:
         """Say how many rows may be added at once to the sums of categories that are known."""
-        most, largest = (1 - UNFORESEEN) * self.limit, max(key.largest for key in self.keys(sums))
+        most, largest = (1 - UNFORESEEN) * self.limit, max(key.largest for key in self.keys(sums, new))
         free = most - max(resident_bytes(), LOADED) - largest - self._read_ahead
         return max(FEWEST_ROWS, int(0.8 * free / (4 * self._row_bytes + WORK_OF_ROW * self._n_keys)))
 
@@ -396,12 +397,12 @@ class Room:
             return size
         return Size(rows, int(rows * self._row_bytes * 1.25) + 1, min(size.batch_rows, rows))
 
-    def keys(self, sums: PartialSums) -> list[KeyBytes]:
-        """Count the bytes of each key."""
+    def keys(self, sums: PartialSums, new: NewCategories) -> list[KeyBytes]:
+        """Count the bytes of each key once its new categories are among the others."""
         if sums.model is None:
             return []
         model = sums.model
-        return [
+        keys = [
             KeyBytes.of(
                 key,
                 per_target,
@@ -411,6 +412,9 @@ class Room:
             )
             for entry, (key, per_target, rule) in enumerate(zip(model.keys, model.statistics, model.rules, strict=True))
         ]
+        for entry, (key, _) in new.items():
+            keys[entry] = keys[entry].grown(keys[entry].n_categories + key.n_categories, sums.n_rows, sums.n_rows)
+        return keys
 
     @staticmethod
     def while_joined(keys: list[KeyBytes]) -> float:
@@ -432,7 +436,7 @@ class Room:
         joined = (self.held + words + joining) / (1 - UNFORESEEN)
         return int(max(joined, self.held + words + max(ending, making, encoding)))
 
-    def refuse(self, given_up: list[PartialSums], rest: Iterable[Part]) -> CategoriesError:
+    def refuse(self, given_up: list[PartialSums], new: NewCategories, rest: Iterable[Part]) -> CategoriesError:
         """Give the error that names a limit that is enough; the categories of the remaining rows are counted first.
 
         Parameters
@@ -440,10 +444,12 @@ class Room:
         given_up : list of PartialSums
             A list that holds only the sums of the rows so far.  They are taken out of it, so that nothing else keeps
             them in memory.
+        new : NewCategories
+            Categories that are not among those of the sums yet; they are taken out of it, too.
         rest : iterable of Part
         """
         sums = given_up.pop()
-        keys, n_rows = self.keys(sums), sums.n_rows
+        keys, n_rows = self.keys(sums, new), sums.n_rows
         assert sums.model is not None
         indexes = sums.model.keys
         del sums
@@ -451,8 +457,11 @@ class Room:
         counts = [DistinctCount() for _ in indexes]
         for key, count in zip(indexes, counts, strict=True):
             count.add(key)
+        for entry, (key, _) in new.items():
+            counts[entry].add(key)
         bare = [key.without_categories() for key in indexes]
         del indexes, key
+        new.clear()
         release()
         known, before, seen = n_rows, [count.estimate() for count in counts], n_rows
         for part in rest:
@@ -468,8 +477,8 @@ class Room:
         for of_key, count, earlier in zip(keys, counts, before, strict=True):
             total = count.estimate()
             # Rows that were not read are assumed to bring new categories as often as the rows that were read last.
-            new = (total - earlier) / max(seen - known, 1) * (self.plan.n_rows - seen)
-            n_categories = max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))
+            more = (total - earlier) / max(seen - known, 1) * (self.plan.n_rows - seen)
+            n_categories = max(of_key.n_categories, ceil((total + more) * (1 + DOUBT)))
             grown.append(of_key.grown(n_categories, n_rows, self.plan.n_rows))
         return self.too_small(grown, exact=seen >= self.plan.n_rows)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cpu_fallback.row_numbers import Order, Permutation, RowOrder, fold_array
-from cpu_fallback.types import MISSING, UNKNOWN, Array, Folds, written
+from cpu_fallback.types import MISSING, UNKNOWN, Array, written
 from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.fitting.compatibility import check_mergeable_columns
 from gpu_encode.fitting.fit import FitContext, make_model, prepare, read_shared, sum_folds
@@ -22,6 +22,13 @@ from gpu_encode.sums.targets import backend_for
 from gpu_encode.tables import frames
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.words.errors.parameters import wrong_type
+
+# Categories of some keys, by the numbers of the keys, and their sums for each target.
+NewCategories = dict[int, tuple[CategoryIndex, list[CategorySums]]]
+# Rows of a category, on average, from which on most rows of a part should have known categories.
+REPEATED = 2
+# New categories are put among the known ones once they are more than this share of them.
+NEW_SHARE = 1 / 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +205,7 @@ def prepare_part(
 def categories_repeat(encoding_plan: EncodingPlan, total: PartialSums, part: Part) -> bool:
     """Whether the rows of a part can be added by `AddedRows`, and most of them should have known categories."""
     model, plans, parameters = total.model, encoding_plan.plans, encoding_plan.parameters
-    if model is None or total.n_rows < 2 * max(total.n_categories) or model.pairs:
+    if model is None or total.n_rows < REPEATED * max(total.n_categories) or model.pairs:
         return False
     if not encoding_plan.by_folds or any(isinstance(plan, FoldPlan) and plan.ageing for plan in plans):
         return False
@@ -214,7 +221,7 @@ def categories_repeat(encoding_plan: EncodingPlan, total: PartialSums, part: Par
 class AddedRows:
     """Rows that are added to sums in place: at once if their categories are known, and otherwise some at a time.
 
-    So tables of sums are copied only for new categories.
+    The sums of new categories are kept apart while these are few, so that tables of sums are seldom copied.
 
     Parameters
     ----------
@@ -223,57 +230,71 @@ class AddedRows:
         An Arrow table.
     total : PartialSums
         The sums, whose model is changed.
+    new : NewCategories
+        Categories of earlier parts that are not among those of the sums yet; this part adds to them.
     """
 
-    def __init__(self, encoding_plan: EncodingPlan, part: Part, total: PartialSums) -> None:
+    def __init__(self, encoding_plan: EncodingPlan, part: Part, total: PartialSums, new: NewCategories) -> None:
         assert total.model is not None
         decided = Decided(encoding_plan.targets, encoding_plan.floats, encoding_plan.float_weight)
         self._context = read_shared(encoding_plan.parameters, part.given(), decided=decided)
-        self._part, self._model = part, total.model
+        self._part, self._total, self._model, self._new = part, total, total.model, new
         labels = self._context.targets[0].labels
         self._plans = encoding_plan.fold_plans(self._context.selection, self._context.rows, labels, part.first_row)
         self._folds: dict[int, Array | None] = {}
 
     def add_known(self, entry: int) -> Array:
         """Add the rows of a key whose categories are known, and give the numbers of the others."""
-        key, backend, plan = self._model.keys[entry], self._context.rows.ops, self._plans[entry]
+        key, context, plan = self._model.keys[entry], self._context, self._plans[entry]
         as_category = self._model.rules[entry].missing == "category"
-        codes = self._codes = written(key.lookup(self._context.columns, backend, as_category))
+        codes = self._codes = written(key.lookup(context.columns, context.rows.ops, as_category))
         if as_category and key.tuples is None and bool((codes == MISSING).any()):
-            self._model.keys[entry] = key = replace(key, has_missing=True)
-        same = np.arange(key.n_categories, dtype=np.int32)
-        self._sum(entry, (key, same, same), (key, codes), slice(None), plan.folds)
+            self._model.keys[entry] = replace(key, has_missing=True)
+        per_target = self._model.statistics[entry]
+        for number, (column, spec) in enumerate(zip(context.summed, context.specs, strict=True)):
+            rows = column.rows(codes)
+            backend = backend_for(context.rows.ops, rows.target)
+            per_target[number] = per_target[number].with_rows(backend, rows, spec, plan.folds)
         return np.flatnonzero(codes == UNKNOWN)
 
     def add_new(self, entry: int, chosen: Array) -> None:
         """Add some rows of a key whose categories are new."""
-        known, missing = self._model.keys[entry], self._model.rules[entry].missing
-        plan, context, columns = self._plans[entry], self._context, known.entry.columns
+        known, plan, context = self._model.keys[entry], self._plans[entry], self._context
+        columns, as_category = known.entry.columns, self._model.rules[entry].missing == "category"
         frame = frames.read(self._part.X.select([context.columns.positions[column] for column in columns]).take(chosen))
         given = ColumnMap(frame, {column: position for position, column in enumerate(columns)})
-        key, codes = CategoryIndex.fit(known.entry, given, context.rows.ops, missing == "category")
+        key, codes = CategoryIndex.fit(known.entry, given, context.rows.ops, as_category)
         if id(plan) not in self._folds:
             self._folds[id(plan)] = fold_array(plan.folds, 0, context.rows.n_rows)
-        folds = self._folds[id(plan)]
-        self._sum(entry, known.union(key), (key, codes), chosen, None if folds is None else folds[chosen])
-
-    def _sum(
-        self,
-        entry: int,
-        joined: tuple[CategoryIndex, Array, Array],
-        found: tuple[CategoryIndex, Array],
-        chosen: Array | slice,
-        folds: Folds,
-    ) -> None:
-        """Sum chosen rows of a key by the categories that they have, and add the sums to those of the model."""
-        (key, mine, theirs), (own, codes), per_target = joined, found, self._model.statistics[entry]
-        context = self._context
-        for number, (column, spec) in enumerate(zip(context.summed, context.specs, strict=True)):
+        folds, per_target = self._folds[id(plan)], []
+        for column, spec in zip(context.summed, context.specs, strict=True):
             rows = column.rows(self._codes).pick(chosen).with_codes(written(codes))
-            shape = own.n_categories, self._plans[entry].n_folds, column.target.n_classes
             backend = backend_for(context.rows.ops, rows.target)
-            sums = CategorySums.measure(backend, rows, shape, spec, folds)
-            # Rows of new categories are added later.
-            sums.accumulators[UNKNOWN] = 0
-            per_target[number] = per_target[number].plus(sums, mine, theirs, key.n_categories, in_place=True)
-        self._model.keys[entry] = key
+            shape = key.n_categories, plan.n_folds, column.target.n_classes
+            per_target.append(
+                CategorySums.measure(backend, rows, shape, spec, None if folds is None else folds[chosen])
+            )
+        if entry in self._new:
+            key = join_sums(*self._new[entry], key, per_target)
+            per_target = self._new[entry][1]
+        self._new[entry] = key, per_target
+        if key.n_categories > NEW_SHARE * known.n_categories:
+            join_new(self._total, self._new, [entry])
+
+
+def join_new(total: PartialSums, new: NewCategories, entries: Sequence[int]) -> None:
+    """Put the new categories of some keys among the others."""
+    for entry in entries:
+        assert total.model is not None
+        keys, statistics = total.model.keys, total.model.statistics
+        keys[entry] = join_sums(keys[entry], statistics[entry], *new.pop(entry))
+
+
+def join_sums(
+    key: CategoryIndex, per_target: list[CategorySums], other: CategoryIndex, others: list[CategorySums]
+) -> CategoryIndex:
+    """Add the sums of other categories of a key to `per_target`, one target at a time; give the joined categories."""
+    both, mine, theirs = key.union(other)
+    for number, sums in enumerate(others):
+        per_target[number] = per_target[number].plus(sums, mine, theirs, both.n_categories, in_place=True)
+    return both

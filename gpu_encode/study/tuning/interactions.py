@@ -184,12 +184,11 @@ def choose_interactions(
     >>> best.interactions, best.tried
     ([(0, 2)], 10)
     """
-    check_given(encoder, X, estimator, scoring)
+    reader = checked_reader(encoder, X, estimator, scoring)
     options = Options(
         order, forward, top, max_tries, tol, one_standard_error, significance, max_columns, backward, sample
     ).checked()
     seed = read_seed(random_state) % (1 << 31)
-    reader = reader_of(encoder)
     parameters = reader._parameters()
     scheme = choose_scheme(reader, parameters, folds, seed)
     with devices.explain_memory():
@@ -243,8 +242,8 @@ class Options(NamedTuple):
         return Search(scorer, float(self.tol), self.one_standard_error, most_keys, least, *limits_of_work)
 
 
-def check_given(encoder: Any, X: Any, estimator: Any, scoring: Any) -> None:
-    """Raise TypeError or ValueError for arguments that no search can take."""
+def checked_reader(encoder: Any, X: Any, estimator: Any, scoring: Any) -> TargetEncoder:
+    """Check the arguments; give a TargetEncoder of the same columns, which says how rows are read."""
     if not isinstance(encoder, (TargetEncoder, OneHotEncoder)):
         raise TypeError(
             f"{OWNER} chooses the parameter `columns` of a TargetEncoder or OneHotEncoder, not fitted or fitted. Got "
@@ -264,10 +263,6 @@ def check_given(encoder: Any, X: Any, estimator: Any, scoring: Any) -> None:
         raise ValueError(
             f"scoring={scoring!r} of {OWNER} is the score of an estimator. Give one, or scoring='roc_auc' or None."
         )
-
-
-def reader_of(encoder: TargetEncoder | OneHotEncoder) -> TargetEncoder:
-    """Give a TargetEncoder of the same columns, which says how rows are read."""
     if isinstance(encoder, TargetEncoder):
         return encoder
     return TargetEncoder(columns=encoder.columns, categories=encoder.categories)

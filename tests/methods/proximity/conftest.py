@@ -24,6 +24,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(histogram, "PAIRS_PER_ROW", 0 if request.param == "groups" else 1 << 40)
     if request.param == "listed":
         monkeypatch.setattr(histogram, "SORTED_PAIRS", 50)
-        for name in ("histogram", "subsets", "learned"):
+        for name in ("histogram", "subsets"):
             monkeypatch.setattr(import_module(f"gpu_encode.methods.proximity.{name}"), "DENSE", 0)
     return str(request.param)

@@ -7,7 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from gpu_encode import ProximityClassifier, ProximityEncoder, ProximityRegressor
-from gpu_encode.methods.proximity import learned
+from gpu_encode.methods.proximity import encoder as encoders
+from gpu_encode.methods.proximity import folding, histogram, tuning
 from tests.backends import ON_CUDA
 from tests.methods.proximity import definition
 
@@ -73,6 +74,43 @@ def test_the_unit_of_a_quantity_plays_no_part(backend, unit):
     assert scaled.weights_.tolist() == plain.weights_.tolist()
 
 
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("degree", [0.75, 2.5, None])
+def test_a_raised_number_gives_the_scores_of_all_patterns(backend, way, blocks, degree, monkeypatch):
+    """Raised weights are added to sums that are folded by subset; the same scores follow from all patterns."""
+    if blocks:
+        monkeypatch.setattr(folding, "MOST_ENTRIES", 1)
+        monkeypatch.setattr(histogram, "MOST_CELLS", 40)
+    compared, raise_each = set(), tuning.RaisedVotes.scores
+
+    def compare(votes, weights, power, step):
+        to_host = votes._cases.electorate.rows.ops.to_host
+        for number, scores in enumerate(raise_each(votes, weights, power, step)):
+            expected = votes.score(weights + step * np.eye(len(weights))[number], power)
+            np.testing.assert_allclose(to_host(scores), to_host(expected), rtol=1e-13)
+            compared.add((number, power != 1))
+            yield scores
+
+    monkeypatch.setattr(tuning.RaisedVotes, "scores", compare)
+    table, y = draw(9, 3)
+    y[:3] = [0, 1, 2]
+    ProximityEncoder(order=2, degree=degree or "tune", tol=0.5).fit(table, y)
+    assert {number for number, _ in compared} == set(range(7))
+    assert degree is None or all(fractional for _, fractional in compared)
+
+
+@pytest.mark.parametrize("degree", [1.5, "tune"])
+def test_blocks_of_queries_change_no_bit(backend, way, degree, monkeypatch):
+    table, y = draw(10)
+    whole = ProximityEncoder(degree=degree).fit(table, y)
+    monkeypatch.setattr(folding, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(histogram, "MOST_CELLS", 40)
+    in_blocks = ProximityEncoder(degree=degree).fit(table, y)
+    assert whole.path_
+    assert (in_blocks.path_, in_blocks.degree_) == (whole.path_, whole.degree_)
+    assert in_blocks.weights_.tolist() == whole.weights_.tolist()
+
+
 def test_several_classes_by_the_mean_of_their_areas(backend):
     table, y = draw(5, 3)
     encoder = ProximityEncoder(degree=1.0, tol=0.5).fit(table, y)
@@ -109,6 +147,20 @@ def test_rows_that_are_scored_are_a_sample(backend):
     some = ProximityEncoder(tuning_rows=N // 2, random_state=1)
     assert some.fit(table, y).path_ == some.fit(table, y).path_
     assert some.path_ != whole.path_
+
+
+@pytest.mark.parametrize("make", [ProximityEncoder, ProximityClassifier])
+def test_many_rows_are_tuned_on_a_sample_unless_all_are_asked_for(backend, make, monkeypatch):
+    table, y = draw(7)
+    monkeypatch.setattr(encoders, "TUNING_ROWS", N // 2)
+
+    def path(**parameters):
+        fitted = make(random_state=1, **parameters).fit(table, y)
+        return getattr(fitted, "encoder_", fitted).path_
+
+    assert path() == path(tuning_rows=N // 2) != path(tuning_rows=None)
+    with pytest.raises(ValueError, match=r"'tuning_rows' parameter .* must be .auto. or a whole number above 0"):
+        path(tuning_rows="all")
 
 
 @pytest.mark.parametrize("target_type", ["binary", "continuous"])
@@ -168,8 +220,9 @@ def test_a_tuning_has_an_end():
 @pytest.mark.parametrize("make", [ProximityEncoder, ProximityClassifier, ProximityRegressor])
 def test_a_tuning_takes_few_rounds_where_a_round_takes_long(make, monkeypatch):
     table, y = draw(5)
-    # Three features: seven subsets of up to two and the degree; seven patterns that are not full, two sums of each row.
-    monkeypatch.setattr(learned, "MOST_PRODUCTS", 8 * 7 * 2 * len(np.unique(table, axis=0)) * 3)
+    additions = property(lambda _: 1000)
+    monkeypatch.setattr(tuning.RaisedVotes, "additions", additions)
+    monkeypatch.setattr(tuning, "MOST_ADDITIONS", 3999)
     with pytest.warns(ConvergenceWarning, match="max_rounds=3 rounds"):
         make().fit(table, y)
     with warnings.catch_warnings():

@@ -164,8 +164,8 @@ def test_missing_values_of_new_rows_alone_are_unseen(backend):
 def test_many_features_are_listed(backend):
     """More features than a dense table of patterns holds."""
     random = np.random.default_rng(8)
-    table, y = random.integers(0, 2, (N, 14)), random.integers(0, 2, N)
-    weights = {(): 1.0, **dict.fromkeys(range(14), 0.5), (0, 13): 2.0}
+    table, y = random.integers(0, 2, (N, 16)), random.integers(0, 2, N)
+    weights = {(): 1.0, **dict.fromkeys(range(16), 0.5), (0, 15): 2.0}
     plain = {key if isinstance(key, tuple) else (key,): value for key, value in weights.items()}
     encoder = ProximityEncoder(weights=weights, degree=2).fit(table, y)
     expected = [definition.ratio(row, as_rows(table), y.tolist(), plain, 2, 1) for row in as_rows(table)]
@@ -176,5 +176,5 @@ def test_new_rows_are_scored_in_blocks(backend, way, monkeypatch):
     table, random = draw(9)
     encoder = ProximityEncoder(weights=WEIGHTS, order=3).fit(table, random.integers(0, 2, N))
     expected = encoder.transform(table)
-    monkeypatch.setattr("gpu_encode.methods.proximity.learned.MOST_CELLS", 40)
+    monkeypatch.setattr("gpu_encode.methods.proximity.histogram.MOST_CELLS", 40)
     assert_same_bits(encoder.transform(table), expected)

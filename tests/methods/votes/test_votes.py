@@ -26,6 +26,7 @@ from gpu_encode import (
     VoteRegressor,
     roc_auc_score,
 )
+from gpu_encode.methods.votes.rules import WeightedMean
 from tests.bits import assert_same_bits
 from tests.estimator_checks import unexpected
 from tests.methods.votes.drawn import draw
@@ -163,6 +164,18 @@ def test_weights_climb_the_area(phi, cv):
     np.testing.assert_allclose(
         voter.decision_function(new), [PHIS[phi][0](share) - PHIS[phi][0](0.5) for share in expected], atol=1e-12
     )
+
+
+def test_means_with_a_raised_weight_are_means_of_these_weights():
+    random = np.random.default_rng(8)
+    votes, seen = random.random((4, 50)), random.random((4, 50)) < 0.7
+    mean = WeightedMean([*votes], [*seen], 0.25)
+    for weights in (np.zeros(4), np.array([1.0, 0.0, 2.5, 0.125])):
+        raised = list(mean.raised(weights.tolist(), 0.5))
+        for number, found in enumerate(raised):
+            expected = mean.at((weights + 0.5 * np.eye(4)[number]).tolist())
+            np.testing.assert_allclose(found, expected, rtol=1e-14, atol=0)
+        assert len(raised) == 4
 
 
 def test_each_class_has_weights_of_its_own():

@@ -28,6 +28,8 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "3",
+    # The examples run with PySpark's own.
+    "spark.python.daemon.module": "gpu_encode.scale.engines.spark_daemon",
     # So little memory that the sums of ten thousand categories do not fit.
     "spark.driver.maxResultSize": "1m",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

@@ -1,5 +1,7 @@
 """Encoders take frames of Spark: the bits of one table for all partitions, and errors that say what to write."""
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -289,6 +291,19 @@ def test_errors_of_rows_come_as_they_are(frame):
     with pytest.raises(ValueError, match=r"1 missing value, in row \d+ of a batch of rows"):
         before.fit(frame.selectExpr("*", "if(id = 7, null, price) as gap"), "gap")
     assert not hasattr(before, "encodings_")
+
+
+@pytest.mark.daily
+def test_workers_collect_no_garbage_among_modules(spark):
+    def count(batches):
+        import gc
+
+        loaded = "gpu_encode.scale.engines.calls" in sys.modules
+        yield from (pa.record_batch({"loaded": [loaded], "frozen": [gc.get_freeze_count()]}) for _ in batches)
+
+    for row in spark.range(0, 8, 1, 4).mapInArrow(count, "loaded boolean, frozen long").collect():
+        assert row.loaded
+        assert row.frozen > 50_000
 
 
 def descriptions(spark):

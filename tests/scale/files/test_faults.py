@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode import GroupKFold, Ordered, TargetEncoder, encode_dataset
-from gpu_encode.scale.files import staging
+from gpu_encode.scale.files import encoding, staging
 from gpu_encode.scale.files.files import SourceFile
 from gpu_encode.scale.files.source import open_source
 from gpu_encode.scale.files.writing import RowWriter
@@ -173,6 +173,8 @@ def test_a_disk_that_fills_up(
     )
     with monkeypatch.context() as patched:
         patched.setattr(RowWriter, "write", full)
+        # Otherwise sums are saved only after a minute, and no folder is left.
+        patched.setattr(encoding, "SAVE_AFTER", 0)
         with pytest.raises(OSError, match=message) as caught:
             encode(folder / "in", folder / name, encoder, "sold", chunk_rows=50)
     assert caught.value.errno == errno.ENOSPC

@@ -25,6 +25,7 @@ from gpu_encode.scale.files import encoding, memory
 from gpu_encode.scale.files import source as source_files
 from gpu_encode.scale.files.memory import Room
 from gpu_encode.scale.files.source import Roles, Size
+from gpu_encode.scale.parts import sums as sums_of_parts
 from gpu_encode.scale.parts.sums import AddedRows
 from tests.bits import assert_same_encoder
 from tests.cases import SMOOTHINGS, STRATIFIED, schemes
@@ -235,10 +236,10 @@ def test_text_that_repeats(
     assert_same_table(pyarrow.parquet.read_table(tmp_path / "new.parquet").select(expected.column_names), expected)
 
 
-@pytest.mark.parametrize("missing", ["category", "prior", "nan"])
+@pytest.mark.parametrize(("missing", "share"), [("category", 0), ("prior", 1 / 4), ("nan", 100)])
 @pytest.mark.parametrize("scheme", [KFold(3), KFold(3, stratify=True), GroupKFold(3, groups="day")])
 def test_rows_of_known_categories_are_added_in_place(
-    tmp_path: Path, scheme: Any, missing: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, scheme: Any, missing: str, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = repeated_text(3000, pa.string(), later=900)
     source = write_pieces(tmp_path / "in", table, 1100)
@@ -246,6 +247,8 @@ def test_rows_of_known_categories_are_added_in_place(
     monkeypatch.setattr(AddedRows, "add_new", lambda self, *given: rows.append(len(given[1])) or new(self, *given))
     monkeypatch.setattr(Room, "rows_of_piece", lambda *_: 10)
     monkeypatch.setattr(Room, "rows_to_look_up", lambda *_: 170)
+    # New categories are put among the others at once, at times, or after all rows.
+    monkeypatch.setattr(sums_of_parts, "NEW_SHARE", share)
     monkeypatch.setattr(encoding, "FEWEST_ROWS", 4)
     encoder = TargetEncoder(columns=["zip", ("city", "shop")], handle_missing=missing, cv=scheme)
     check(source, tmp_path, table, encoder, "sold", 500)

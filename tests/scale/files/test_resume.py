@@ -82,6 +82,7 @@ def stop_after(count: int, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 def interrupted(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which a run has stopped after two of seven parts."""
     with monkeypatch.context() as patched:
+        patched.setattr(encoding, "SAVE_AFTER", 0)
         # The first call encodes the table without rows.
         stop_after(3, patched, "encode")
         with pytest.raises(Stopped) as caught:
