@@ -27,14 +27,13 @@ from cpu_fallback.compiled.border import (
     set_all,
     stage,
 )
-from cpu_fallback.compiled.checkpoints import walk_of
 from cpu_fallback.compiled.decay import see_cell
 from cpu_fallback.compiled.digits import scratch as digit_room
+from cpu_fallback.compiled.estimates_by_age import estimates_by_age, has_pairs
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered import Table, table_of
 from cpu_fallback.compiled.ordered_digits import run_for_rows, write_rows
 from cpu_fallback.compiled.ordered_encodings import tile_size
-from cpu_fallback.compiled.ordered_pairs import encode_from_pairs, form_of
 from cpu_fallback.compiled.row_encodings import CellRule, Destination, destination
 from cpu_fallback.decay import blocks_of, factors_of, layout_of, room_for_two_blocks, spans_of
 from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule, RowEncodings
@@ -310,12 +309,12 @@ def encodings_by_age(
     # All rows of one time get encodings, or none of them.
     first = np.searchsorted(order.starts, burn_in)
     burned = int(order.starts[first]) if first < len(order.starts) else len(order.rows)
-    if order.steps is not None and (form := form_of(rows, order, rule)) is not None:
-        walk = walk_of(order, len(rows.codes), burn_in, 0)._replace(ties=freeze(order.ties, np.int64))
-        n_open = encode_from_pairs(parts_of(rows, shape.layout), shape.n_categories + 2, order, form, walk, to)
+    if has_pairs(rows, order, rule):
+        n_open = estimates_by_age(rows, shape.n_categories + 2, shape.layout, order, burned, rule, to)
         if not n_open:
             return 0
         times, steps = int(order.ties[n_open - 1]) + 1, order.steps
+        assert steps is not None
         order = TimeOrder(order.rows[:n_open], order.ties[:n_open], order.starts[:times], None, steps[:times])
     return encode_from_sums(rows, shape, order, burned, rule, to)
 

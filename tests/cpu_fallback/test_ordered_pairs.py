@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cpu_fallback.decay import weights_of
 from cpu_fallback.fused_rules import (
     AS_CATEGORY,
     AS_NAN,
@@ -27,10 +26,8 @@ from tests.cuda.test_leave_one_out import TARGETS
 
 N_CATEGORIES = 7
 DRAWS = TARGETS | EXTREMES
-# Steps from one time to the next: none at all, within a block, from block to block, and beyond the block before.
-STRIDES = {"still": 0, "slow": 1, "fast": 37, "blocks": 300, "far blocks": 1500}
-# Orders without half-lives: of the rows, random, in time, and with weights.
-PLAIN = ("rows", "random", "times", "weighed times")
+# Orders of the rows, random, in time, and with weights.
+KINDS = ("rows", "random", "times", "weighed times")
 RULES = {
     "mean": FusedRule(Blend(Shrinkage(M_ESTIMATE, 10.0), 0.0, False, 0.0), True, 0.0, AS_CATEGORY),
     "tiny m": FusedRule(Blend(Shrinkage(M_ESTIMATE, 1e-12), 0.0, False, 0.0), True, 0.0, AS_PRIOR),
@@ -46,28 +43,27 @@ pytestmark = pytest.mark.host
 
 
 @pytest.fixture
-def modules():
-    return [import_module(f"cpu_fallback.compiled.{name}") for name in ("ordered_encodings", "encodings_by_age")]
+def ordered():
+    return import_module("cpu_fallback.compiled.ordered_encodings")
 
 
 @pytest.fixture
-def open_rows(modules, monkeypatch):
+def open_rows(ordered, monkeypatch):
     """Return a list: how many first rows each call left to exact code."""
-    found, encode = [], modules[0].encode_from_pairs
+    found, encode = [], ordered.encode_from_pairs
 
     def watched(*given):
         found.append(encode(*given))
         return found[-1]
 
-    for module in modules:
-        monkeypatch.setattr(module, "encode_from_pairs", watched)
+    monkeypatch.setattr(ordered, "encode_from_pairs", watched)
     return found
 
 
 class Data:
-    """Rows in an order, which may lose weight, and the shape of their sums."""
+    """Rows in an order, and the shape of their sums."""
 
-    def __init__(self, ops, target, n_rows, kind="slow", rows_of_time=1, n_categories=N_CATEGORIES):
+    def __init__(self, ops, target, n_rows, kind="rows", rows_of_time=1, n_categories=N_CATEGORIES):
         random = np.random.default_rng(n_rows)
         codes = random.integers(-1, n_categories, n_rows).astype(np.int32)
         ties = np.sort(random.integers(0, n_rows // rows_of_time, n_rows)) if rows_of_time > 1 else np.arange(n_rows)
@@ -75,11 +71,7 @@ class Data:
         rows, drawn = random.permutation(n_rows), DRAWS[target](random, n_rows)
         weight = random.random(n_rows) if kind == "weighed times" else None
         self.order = TimeOrder(rows, ties, starts)
-        if kind in STRIDES:
-            steps, weight = np.cumsum(random.integers(0, 2 * STRIDES[kind] + 1, len(starts))), np.empty(n_rows)
-            weight[rows] = weights_of(steps[ties])
-            self.order = TimeOrder(rows, ties, starts, None, steps)
-        elif kind in {"rows", "random"}:
+        if kind in {"rows", "random"}:
             self.order = RowOrder() if kind == "rows" else Permutation(n_rows, 3)
         target = drawn.astype(np.int64 if drawn.dtype.kind in "iub" else np.float64)
         self.take(ops, Rows(codes, None, target, weight), n_categories)
@@ -92,57 +84,55 @@ class Data:
     def encode(self, ops, rule, dtype="float64", burn_in=0):
         n_rows = len(self.rows)
         values, unseen = np.full((n_rows, 1), -1.0, dtype, order="F"), np.ones(n_rows, np.bool_)
-        by_age = isinstance(self.order, TimeOrder) and self.order.steps is not None
-        encode = ops.fused.encodings_by_age if by_age else ops.fused.ordered_encodings
-        found = encode(self.rows, self.shape, self.order, burn_in, rule, RowEncodings(values, unseen))
-        return values.tobytes(), unseen.tobytes(), found if by_age else (found.accumulators.tobytes(), found.lost)
+        out = RowEncodings(values, unseen)
+        found = ops.fused.ordered_encodings(self.rows, self.shape, self.order, burn_in, rule, out)
+        return values.tobytes(), unseen.tobytes(), found.accumulators.tobytes(), found.lost
 
 
-def assert_same(ops, modules, monkeypatch, data, *given):
+def assert_same(ops, ordered, monkeypatch, data, *given):
     found = data.encode(ops, *given)
     with monkeypatch.context() as patch:
-        for module in modules:
-            patch.setattr(module, "form_of", lambda *_: None)
+        patch.setattr(ordered, "form_of", lambda *_: None)
         assert found == data.encode(ops, *given)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("target", "rule", "kind"), pairs([*DRAWS], [*RULES], [*STRIDES, *PLAIN]))
-def test_encodings_are_those_of_exact_sums(compiled, modules, monkeypatch, target, rule, kind, dtype):
+@pytest.mark.parametrize(("target", "rule", "kind"), pairs([*DRAWS], [*RULES], [*KINDS]))
+def test_encodings_are_those_of_exact_sums(compiled, ordered, monkeypatch, target, rule, kind, dtype):
     for size, rows_of_time in ((9, 1), (203, 5), (700, 1), (700, 60)):
         data = Data(compiled, target, size, kind, rows_of_time)
-        assert_same(compiled, modules, monkeypatch, data, RULES[rule], dtype, size // 20)
+        assert_same(compiled, ordered, monkeypatch, data, RULES[rule], dtype, size // 20)
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("kind", ["fast", "random", "times"])
-def test_tiles_end_where_a_time_ends(compiled, modules, monkeypatch, rule, kind):
+@pytest.mark.parametrize("kind", ["random", "times"])
+def test_tiles_end_where_a_time_ends(compiled, ordered, monkeypatch, rule, kind):
     monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_pairs"), "TILE", 16)
     for rows_of_time in (1, 7, 100):
-        assert_same(compiled, modules, monkeypatch, Data(compiled, "real", 900, kind, rows_of_time), RULES[rule])
+        assert_same(compiled, ordered, monkeypatch, Data(compiled, "real", 900, kind, rows_of_time), RULES[rule])
 
 
 @pytest.mark.parametrize("numbers", [[0.0, -0.0], [1.0, -1.0], [0.5], [5e-324, 1.0], [1e16, 1.0, -1e16]], ids=str)
-def test_sums_of_few_numbers(compiled, modules, monkeypatch, numbers):
-    for rule, kind in product(RULES.values(), ("still", "slow", "blocks", "times", "rows")):
+def test_sums_of_few_numbers(compiled, ordered, monkeypatch, numbers):
+    for rule, kind in product(RULES.values(), KINDS):
         data = Data(compiled, "real", 300, kind, 3)
         data.take(compiled, Rows(data.rows.codes, None, np.resize(numbers, 300), data.rows.weight))
-        assert_same(compiled, modules, monkeypatch, data, rule)
+        assert_same(compiled, ordered, monkeypatch, data, rule)
 
 
-@pytest.mark.parametrize("kind", ["slow", "blocks", *PLAIN])
-def test_categories_of_one_row_or_one_for_all(compiled, modules, monkeypatch, kind):
+@pytest.mark.parametrize("kind", KINDS)
+def test_categories_of_one_row_or_one_for_all(compiled, ordered, monkeypatch, kind):
     for rule, codes in product(RULES.values(), (np.arange(90), np.zeros(90), np.arange(90) // 2)):
         data = Data(compiled, "real", 90, kind)
         data.take(compiled, Rows(codes.astype(np.int32), None, data.rows.target, data.rows.weight), 90)
-        assert_same(compiled, modules, monkeypatch, data, rule)
+        assert_same(compiled, ordered, monkeypatch, data, rule)
 
 
 @pytest.mark.parametrize("rule", ["mean", "given prior", "unseen", "blend"])
-@pytest.mark.parametrize("kind", ["slow", "rows", "times"])
+@pytest.mark.parametrize("kind", ["rows", "times"])
 @pytest.mark.parametrize(("rows_of_time", "n_categories"), [(1, 7), (30, 7), (1, 20_000)])
 def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, rule, kind, rows_of_time, n_categories):
     for target in ("real", "float32", "whole"):
         Data(compiled, target, 60_000, kind, rows_of_time, n_categories).encode(compiled, RULES[rule])
     # The first rows, each of which has a prior of its own, see sums of a few numbers, which may be ties.
-    assert max(open_rows) < 600
+    assert max(open_rows) <= 6

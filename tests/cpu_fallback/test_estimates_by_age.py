@@ -1,0 +1,124 @@
+"""m-estimates of rows that lose weight, by pairs of floats with a bound, and by exact sums: both give the same bits."""
+
+from importlib import import_module
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cpu_fallback.decay import weights_of
+from cpu_fallback.fused_rules import (
+    AS_CATEGORY,
+    AS_NAN,
+    AS_PRIOR,
+    M_ESTIMATE,
+    Blend,
+    FusedRule,
+    RowEncodings,
+    Shrinkage,
+)
+from cpu_fallback.row_numbers import TimeOrder
+from cpu_fallback.types import Layout, Rows, SumShape, digit_window
+from tests.cases import pairs
+from tests.cpu_fallback.test_closed_forms import EXTREMES
+from tests.cuda.test_leave_one_out import TARGETS
+
+N_CATEGORIES = 7
+DRAWS = TARGETS | EXTREMES
+# Steps from one time to the next: none at all, within a block, from block to block, and beyond the block before.
+STRIDES = {"still": 0, "slow": 1, "fast": 37, "blocks": 300, "far blocks": 1500}
+RULES = {
+    "mean": FusedRule(Blend(Shrinkage(M_ESTIMATE, 10.0), 0.0, False, 0.0), True, 0.0, AS_CATEGORY),
+    "tiny m": FusedRule(Blend(Shrinkage(M_ESTIMATE, 1e-12), 0.0, False, 0.0), True, 0.0, AS_PRIOR),
+    "given prior": FusedRule(Blend(Shrinkage(M_ESTIMATE, 2.5), 0.0, False, 0.0), False, 0.3, AS_NAN),
+    "unseen": FusedRule(Blend(Shrinkage(M_ESTIMATE, 3.0), 0.0, True, -7.0), True, 0.0, AS_PRIOR),
+    "least weight": FusedRule(Blend(Shrinkage(M_ESTIMATE, 3.0), 1.0, True, -7.0), True, 0.0, AS_PRIOR),
+}
+# No GPU is needed.
+pytestmark = pytest.mark.host
+
+
+@pytest.fixture
+def by_age():
+    return import_module("cpu_fallback.compiled.encodings_by_age")
+
+
+@pytest.fixture
+def open_rows(by_age, monkeypatch):
+    """Return a list: how many first rows each call left to exact code."""
+    found, estimate = [], by_age.estimates_by_age
+
+    def watched(*given):
+        found.append(estimate(*given))
+        return found[-1]
+
+    monkeypatch.setattr(by_age, "estimates_by_age", watched)
+    return found
+
+
+class Data:
+    """Rows in an order of time, which lose weight, and the shape of their sums."""
+
+    def __init__(self, ops, target, n_rows, stride="slow", rows_of_time=1):
+        random = np.random.default_rng(n_rows)
+        codes = random.integers(-1, N_CATEGORIES, n_rows).astype(np.int32)
+        ties = np.sort(random.integers(0, n_rows // rows_of_time, n_rows)) if rows_of_time > 1 else np.arange(n_rows)
+        _, starts, ties = np.unique(ties, return_index=True, return_inverse=True)
+        steps = np.cumsum(random.integers(0, 2 * STRIDES[stride] + 1, len(starts)))
+        rows = random.permutation(n_rows)
+        weight = np.empty(n_rows)
+        weight[rows] = weights_of(steps[ties])
+        drawn = DRAWS[target](random, n_rows)
+        self.rows = Rows(codes, None, drawn.astype(np.int64 if drawn.dtype.kind in "iub" else np.float64), weight)
+        self.order = TimeOrder(rows, ties, starts, None, steps)
+        layout = Layout(*(digit_window(each) for each in ops.extents(self.rows.target, weight, (0, 1))))
+        self.shape = SumShape(N_CATEGORIES, 1, 1, layout)
+
+    def encode(self, ops, rule, dtype="float64", burn_in=0):
+        n_rows = len(self.rows)
+        values, unseen = np.full((n_rows, 1), -1.0, dtype, order="F"), np.ones(n_rows, np.bool_)
+        lost = ops.fused.encodings_by_age(
+            self.rows, self.shape, self.order, burn_in, rule, RowEncodings(values, unseen)
+        )
+        return values.tobytes(), unseen.tobytes(), lost
+
+
+def assert_same(ops, by_age, monkeypatch, data, *given):
+    found = data.encode(ops, *given)
+    with monkeypatch.context() as patch:
+        patch.setattr(by_age, "has_pairs", lambda *_: False)
+        assert found == data.encode(ops, *given)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("target", "rule", "stride"), pairs([*DRAWS], [*RULES], [*STRIDES]))
+def test_encodings_are_those_of_exact_sums(compiled, by_age, monkeypatch, target, rule, stride, dtype):
+    for size, rows_of_time in ((9, 1), (203, 5), (700, 1), (700, 60)):
+        data = Data(compiled, target, size, stride, rows_of_time)
+        assert_same(compiled, by_age, monkeypatch, data, RULES[rule], dtype, size // 20)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_tiles_end_where_a_time_ends(compiled, by_age, monkeypatch, rule):
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.estimates_by_age"), "TILE", 16)
+    for rows_of_time in (1, 7, 100):
+        assert_same(compiled, by_age, monkeypatch, Data(compiled, "real", 900, "fast", rows_of_time), RULES[rule])
+
+
+@pytest.mark.parametrize("numbers", [[0.0, -0.0], [1.0, -1.0], [0.5], [5e-324, 1.0], [1e16, 1.0, -1e16]], ids=str)
+def test_sums_of_few_numbers(compiled, by_age, monkeypatch, numbers):
+    for rule, stride in product(RULES.values(), ("still", "slow", "blocks")):
+        data = Data(compiled, "real", 300, stride, 3)
+        data.rows = Rows(data.rows.codes, None, np.resize(numbers, 300), data.rows.weight)
+        layout = Layout(*(digit_window(each) for each in compiled.extents(data.rows.target, data.rows.weight, (0, 1))))
+        data.shape = SumShape(N_CATEGORIES, 1, 1, layout)
+        assert_same(compiled, by_age, monkeypatch, data, rule)
+
+
+@pytest.mark.parametrize("rule", ["mean", "given prior", "unseen"])
+@pytest.mark.parametrize("rows_of_time", [1, 30])
+def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, rule, rows_of_time):
+    for target in ("real", "float32", "whole"):
+        Data(compiled, target, 60_000, "slow", rows_of_time).encode(compiled, RULES[rule])
+    # The first rows, which see sums of a few numbers, may be ties.
+    assert max(open_rows) < 200
