@@ -28,11 +28,14 @@ from gpu_encode import (
     Ordered,
     Prefixes,
     TargetEncoder,
+    VoteClassifier,
+    interactions,
     leak_report,
     roc_auc_score,
     tune,
 )
 from gpu_encode.plots import (
+    AscentDisplay,
     CalibrationDisplay,
     HierarchyDisplay,
     JointKeyDisplay,
@@ -121,6 +124,8 @@ def make_displays() -> Iterator[tuple[str, Any]]:
     tree = TargetEncoder(columns=["shop"], smooth=10.0, hierarchy={"shop": Prefixes(1)}).fit(orders, returned)
     yield "hierarchy", HierarchyDisplay.from_estimator(tree, column="shop")
     yield "tuning", TuningDisplay.from_tuned(tune(TargetEncoder(columns=["shop"]), orders, returned))
+    voter = VoteClassifier(TargetEncoder(columns=interactions(["shop", "city", "day"], 3)), "weighted_mean")
+    yield "ascent", AscentDisplay.from_estimator(voter.fit(orders, returned))
     few, returned = orders.slice(0, 400), returned[:400]
     for name, scheme in (("training-leave-one-out", LeaveOneOut()), ("training-folds", KFold(5))):
         encoder = TargetEncoder(columns=["shop"], smooth=10.0, cv=scheme)

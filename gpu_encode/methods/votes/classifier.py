@@ -72,6 +72,9 @@ class VoteClassifier(ScoringClassifier, Voter):
         classes, of each class against the rest.
     n_rounds_ : int
         For "weighted_mean": number of rounds; with several classes, the largest one.
+    path_ : list of list of float
+        For "weighted_mean": for each step that raised a weight the number of the key, the step, and the area after it;
+        with more than two classes a list of these for each class.
     estimator_ : classifier
         For "linear".
     n_features_in_ : int
@@ -164,10 +167,14 @@ class VoteClassifier(ScoringClassifier, Voter):
         found = [self._weigh(votes, output, counter.count) for output, counter in enumerate(counters)]
         pairs = [2 * counter.pairs for counter in counters]
         areas = [ascent.score / n if n else math.nan for ascent, n in zip(found, pairs, strict=True)]
+        paths = [
+            [[key, step, count / n] for key, step, count in ascent.path] for ascent, n in zip(found, pairs, strict=True)
+        ]
         weights = np.array([ascent.numbers for ascent in found])
         several = len(found) > 1
         self.weights_: Array = weights if several else weights[0]
         self.training_auc_: Any = np.array(areas) if several else areas[0]
+        self.path_: list[Any] = paths if several else paths[0]
         self.n_rounds_ = max(ascent.n_rounds for ascent in found)
 
     def decision_function(self, X: Table) -> Array:

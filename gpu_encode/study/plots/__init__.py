@@ -10,6 +10,7 @@ pyplot is not used, so there is nothing to close.
     JointKeyDisplay       encodings of a joint key of two columns, as a heat map
     TuningDisplay         the result of `tune`, smoothing by smoothing
     HierarchyDisplay      levels of a hierarchy, as a tree
+    AscentDisplay         scores of weights that are tuned, rise by rise
 
 Examples
 --------
@@ -20,6 +21,7 @@ Examples
 [0.5555555555555556, 0.8333333333333334]
 """
 
+from gpu_encode.study.plots.ascent import AscentDisplay
 from gpu_encode.study.plots.calibration import CalibrationDisplay
 from gpu_encode.study.plots.hierarchy import HierarchyDisplay
 from gpu_encode.study.plots.joint_key import JointKeyDisplay
@@ -28,6 +30,7 @@ from gpu_encode.study.plots.training import TrainingDisplay
 from gpu_encode.study.plots.tuning import TuningDisplay
 
 __all__ = [
+    "AscentDisplay",
     "CalibrationDisplay",
     "HierarchyDisplay",
     "JointKeyDisplay",

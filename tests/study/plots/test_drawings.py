@@ -7,8 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import LeaveOneOut, Prefixes, TargetEncoder, leak_report, tune
+from gpu_encode import (
+    LeaveOneOut,
+    Prefixes,
+    ProximityRegressor,
+    TargetEncoder,
+    VoteClassifier,
+    leak_report,
+    roc_auc_score,
+    tune,
+)
 from gpu_encode.study.plots import (
+    AscentDisplay,
     CalibrationDisplay,
     HierarchyDisplay,
     JointKeyDisplay,
@@ -192,3 +202,34 @@ def test_numbers_on_the_axis_of_rows_do_not_overlap(weights):
     assert all(left[1] < right[0] for left, right in pairwise(boxes))
     for label, at in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True):
         assert float(label.get_text().replace(",", "") or at) == pytest.approx(at)
+
+
+@pytest.mark.parametrize("classes", ["two", "three"])
+def test_a_path_is_the_areas_of_the_weights_after_each_rise(classes):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.integers(5, size=80) for name in "abc"})
+    y = (table["a"] + table["b"] + rng.integers(4, size=80)) % 7 // (4 if classes == "two" else 3)
+    encoder = TargetEncoder(columns=[*table])
+    voter = VoteClassifier(encoder, "weighted_mean").fit(table, y)
+    display = AscentDisplay.from_estimator(voter)
+    lines = axes_of(display).get_lines()
+    paths = [voter.path_] if classes == "two" else voter.path_
+    assert len(lines) == len(paths) == (1 if classes == "two" else 3)
+    votes = encoder.fit_transform(table, y).to_numpy().reshape(80, 3, -1)
+    for number, (line, path) in enumerate(zip(lines, paths, strict=True)):
+        weights, areas = np.zeros(3), []
+        for key, step, _ in path:
+            weights[int(key)] += step
+            areas.append(roc_auc_score(y == number + (classes == "two"), votes[:, :, number] @ weights))
+        np.testing.assert_allclose(line.get_ydata(), areas, rtol=1e-12)
+        assert line.get_xdata().tolist() == [*range(1, len(path) + 1)]
+
+
+def test_a_path_of_proximity_is_drawn():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.integers(3, size=80) for name in "abc"})
+    regressor = ProximityRegressor(weights="tune").fit(table, table["a"] * 1.5 + rng.normal(size=80))
+    (line,) = axes_of(AscentDisplay.from_estimator(regressor)).get_lines()
+    assert line.get_ydata().tolist() == [rise[-1] for rise in regressor.encoder_.path_]
+    with pytest.raises(ValueError, match="VoteClassifier has tuned no weights"):
+        AscentDisplay.from_estimator(VoteClassifier().fit(X, Y))
