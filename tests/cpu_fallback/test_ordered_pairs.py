@@ -105,7 +105,7 @@ def test_encodings_are_those_of_exact_sums(compiled, ordered, monkeypatch, targe
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("kind", ["random", "times"])
+@pytest.mark.parametrize("kind", ["random", "times", "weighed times"])
 def test_tiles_end_where_a_time_ends(compiled, ordered, monkeypatch, rule, kind):
     monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_pairs"), "TILE", 16)
     for rows_of_time in (1, 7, 100):
@@ -129,7 +129,7 @@ def test_categories_of_one_row_or_one_for_all(compiled, ordered, monkeypatch, ki
 
 
 @pytest.mark.parametrize("rule", ["mean", "given prior", "unseen", "blend"])
-@pytest.mark.parametrize("kind", ["rows", "times"])
+@pytest.mark.parametrize("kind", ["random", "weighed times"])
 @pytest.mark.parametrize(("rows_of_time", "n_categories"), [(1, 7), (30, 7), (1, 20_000)])
 def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, rule, kind, rows_of_time, n_categories):
     for target in ("real", "float32", "whole"):
