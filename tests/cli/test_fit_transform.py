@@ -389,6 +389,8 @@ def test_an_interrupted_command_says_how_to_go_on(
 
     line = f"fit-transform in codes --model codes.model {OPTIONS}"
     with monkeypatch.context() as patched:
+        # Sums are saved as in a run of more than a minute.
+        patched.setattr(encoding, "SAVE_AFTER", 0)
         patched.setattr(encoding, "fit", interrupted)
         assert main(line.split()) == 130
     said = capsys.readouterr().err.splitlines()
