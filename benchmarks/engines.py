@@ -8,6 +8,7 @@ four files.  A way whose library is missing is left out.
 """
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -79,6 +80,8 @@ def way_of_spark() -> Callable[[str], object]:
     """Encode a frame of Spark, on two threads."""
     from pyspark.sql import SparkSession
 
+    # The workers' Python is that of this process, whatever `python3` is.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.memory": "3g"}
     session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
 
