@@ -9,10 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.schemes.folds import CrossFitting
-from gpu_encode.tables.frames.filling import fill_missing, kinds_of_columns, with_constant
+from gpu_encode.tables.frames.filling import fill_missing, read_named, with_constant
 from gpu_encode.words.annotations import Table, Vector
 from gpu_encode.words.errors.parameters import KnownKeywords, check_option
 
+OWNER = "NumberFiller"
 # The column that puts all rows into one group.
 EVERYTHING = "gpu_encode_everything"
 
@@ -93,7 +94,7 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
         TypeError, ValueError
             If X is no frame, if a column is missing, or if it holds no numbers.
         """
-        self._learn(X, groups)
+        self._learn(read_named(X, OWNER), groups)
         return self
 
     def fit_transform(self, X: Table, y: Table | None = None, *, groups: Vector | None = None) -> Any:  # noqa: ARG002
@@ -109,8 +110,9 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
         frame of shape (n_rows, n_columns)
             A frame as X, with its columns in their order.
         """
-        encoded = self._learn(X, groups)
-        return fill_missing(X, self.columns_, encoded)
+        frame = read_named(X, OWNER)
+        encoded = self._learn(frame, groups)
+        return fill_missing(frame, self.columns_, encoded)
 
     def transform(self, X: Table) -> Any:
         """Fill new rows from all training rows.
@@ -126,26 +128,27 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
             A frame as X, with its columns in their order.
         """
         check_is_fitted(self, "encoder_")
-        return fill_missing(X, self.columns_, self.encoder_.transform(self._with_groups(X)))
+        frame = read_named(X, OWNER)
+        return fill_missing(frame, self.columns_, self.encoder_.transform(self._with_groups(frame)))
 
-    def _learn(self, X: Table, groups: Any) -> Any:
+    def _learn(self, frame: Any, groups: Any) -> Any:
         """Fit the encoder; give the training encodings of the groups."""
-        check_option("NumberFiller", "statistic", self.statistic, ("mean", "median"))
+        check_option(OWNER, "statistic", self.statistic, ("mean", "median"))
         if isinstance(self.columns, str):
             raise TypeError(f"columns of NumberFiller is a list of names. Write columns=[{self.columns!r}].")
-        kinds = kinds_of_columns(X, "NumberFiller")
         by = [EVERYTHING] if self.by is None else [self.by] if isinstance(self.by, str) else [*self.by]
-        named = [name for name, is_number in kinds.items() if is_number and name not in by]
-        self.columns_ = named if self.columns is None else [*self.columns]
+        if self.columns is None:
+            self.columns_ = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in by]
+        else:
+            self.columns_ = [*self.columns]
         key = by[0] if len(by) == 1 else tuple(by)
         encoder = StatisticEncoder([self.statistic], columns=[key], values=self.columns_, cv=self.cv)
-        encoded = encoder.fit_transform(self._with_groups(X), groups=groups)
-        self.encoder_, self.n_features_in_ = encoder, len(kinds)
+        encoded = encoder.fit_transform(self._with_groups(frame), groups=groups)
+        self.encoder_, self.n_features_in_ = encoder, len(frame.columns)
         return encoded
 
-    def _with_groups(self, X: Any) -> Any:
-        """Give X; without groups with a column that is the same for all rows."""
-        kinds = kinds_of_columns(X, "NumberFiller")
-        if absent := [name for name in self.columns_ if name not in kinds]:
-            raise ValueError(f"NumberFiller fills {absent}, and X has no such columns. It has {[*kinds]}.")
-        return X if self.by is not None else with_constant(X, EVERYTHING)
+    def _with_groups(self, frame: Any) -> Any:
+        """Give the frame as the user gave it; without groups with a column that is the same for all rows."""
+        if absent := [name for name in self.columns_ if name not in frame.columns]:
+            raise ValueError(f"NumberFiller fills {absent}, and X has no such columns. It has {frame.columns}.")
+        return frame.to_native() if self.by is not None else with_constant(frame, EVERYTHING)
