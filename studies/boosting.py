@@ -47,7 +47,7 @@ from gpu_encode import (
     interactions,
 )
 from studies.comparison.scores import compare
-from studies.methods.tables import Table, generate, read
+from studies.methods.tables import Table, add_options, parse_checked, read_all
 
 PACKAGES = ("gpu-encode", "numpy", "pandas", "scikit-learn", "xgboost-cpu")
 TREES: dict[str, Any] = {
@@ -216,33 +216,22 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m studies.boosting", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    add_options(parser)
     add = parser.add_argument
-    add("tables", nargs="*", type=Path, metavar="TABLE", help="Parquet or CSV files")
-    add("--quick", action="store_true", help="on rows made here; measures nothing")
-    add("--target", help="column of two classes, or of numbers, of which those above the median are class 1")
-    add("--positive", help="value of the target that is class 1")
-    add("--columns", type=lambda text: text.split(","), help="columns that are used; all others unless given")
-    add("--numbers", type=lambda text: text.split(","), default=[], help="columns that are cut at deciles")
     add("--order", type=whole_number, default=1, help="most columns of a conjunction")
     add("--rows", type=whole_number, default=10_000, help="at most, of each table, drawn at random")
     add("--folds", type=whole_number, default=5, help="outer folds")
     add("--rounds", type=whole_number, default=100, help="trees")
     add("--statistics", type=names_of(STATISTICS, "statistic"), default=list(STATISTICS), help="separated by commas")
     add("--out", "--output", type=Path, help="folder of the results")
-    options = parser.parse_args(arguments)
-    if not options.tables and not options.quick:
-        parser.error("name a table, or --quick")
-    if options.folds < 2:
-        parser.error("--folds: at least 2 outer folds, or differences have no noise to be compared with")
-    return options
+    return parse_checked(parser, arguments)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run it; return 2 if a table cannot be used."""
     options = parse(arguments)
-    given = (options.target, options.columns, options.positive, options.rows, options.numbers)
     try:
-        tables = [generate(options.rows)] if options.quick else [read(path, *given) for path in options.tables]
+        tables = read_all(options, options.rows)
     except (ValueError, OSError) as reason:
         print(reason, file=sys.stderr)
         return 2
@@ -250,9 +239,7 @@ def main(arguments: list[str] | None = None) -> int:
     document = machine.describe(PACKAGES, True) | {"quick": options.quick, "folds": options.folds}
     document |= {"rounds": options.rounds, "order": options.order, "trees": TREES, "datasets": [], "cells": []}
     for data in tables:
-        described = {"dataset": data.name, "rows": len(data.y), "target": data.said}
-        levels = {name: int(data.X[name].nunique(dropna=False)) for name in data.X}
-        document["datasets"].append(described | {"distinct values": levels})
+        document["datasets"].append(data.describe())
         for cell in measure(data, options):
             document["cells"].append(cell)
             save(document, path, markdown(document))

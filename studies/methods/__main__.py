@@ -36,7 +36,7 @@ from studies.methods.blends import blend_pairs
 from studies.methods.classifiers import scores_of
 from studies.methods.methods import METHODS, Method, Parameters, Task
 from studies.methods.report import markdown
-from studies.methods.tables import Table, generate, read
+from studies.methods.tables import Table, add_options, parse_checked, read_all
 
 PACKAGES = ("gpu-encode", "numpy", "pandas", "scikit-learn", "scipy")
 INNER_FOLDS = 3
@@ -103,13 +103,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_options(parser)
     add = parser.add_argument
-    add("tables", nargs="*", type=Path, metavar="TABLE", help="Parquet or CSV files")
-    add("--quick", "--generated", action="store_true", help="on rows made here; measures nothing")
-    add("--target", help="column of two classes, or of numbers, of which those above the median are class 1")
-    add("--positive", help="value of the target that is class 1")
-    add("--columns", type=lambda text: text.split(","), help="columns that are used; all others unless given")
-    add("--numbers", type=lambda text: text.split(","), default=[], help="columns that are cut at deciles")
     add("--order", type=whole_number, default=2, help="most columns of a conjunction")
     add("--rows", type=whole_number, help="at most, of each table, drawn at random (6000; with --split all)")
     outer = parser.add_mutually_exclusive_group()
@@ -120,11 +115,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--methods", type=names_of(METHODS, "method"), default=list(METHODS), help="separated by commas")
     add("--jobs", type=whole_number, default=2, help="processes, of one thread each")
     add("--out", "--output", type=Path, help="folder of the results")
-    options = parser.parse_args(arguments)
-    if not options.tables and not options.quick:
-        parser.error("name a table, or --quick")
-    if options.folds < 2:
-        parser.error("--folds: at least 2 outer folds, or differences have no noise to be compared with")
+    options = parse_checked(parser, arguments)
     if options.rows is None and options.split is None:
         options.rows = 6_000
     return options
@@ -152,14 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run it; return 2 if a table cannot be used."""
     options = parse(arguments)
     try:
-        tables = (
-            [generate(options.rows or 6_000)]
-            if options.quick
-            else [
-                read(path, options.target, options.columns, options.positive, options.rows, options.numbers)
-                for path in options.tables
-            ]
-        )
+        tables = read_all(options, options.rows or 6_000)
         outer = [outer_folds(table, options) for table in tables]
     except (ValueError, OSError) as reason:
         print(reason, file=sys.stderr)
@@ -176,9 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
         "cells": [],
     }
     for table, folds in zip(tables, outer, strict=True):
-        levels = {name: int(table.X[name].nunique(dropna=False)) for name in table.X}
-        described = {"dataset": table.name, "rows": len(table.y), "target": table.said, "share": float(table.y.mean())}
-        document["datasets"].append(described | {"distinct values": levels})
+        document["datasets"].append(table.describe())
         scores: dict[str, list[np.ndarray]] = {}
         for cell, said in score_all(table, folds, options):
             document["cells"].append(cell)

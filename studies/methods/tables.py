@@ -1,5 +1,6 @@
 """Tables of categorical columns and a target of two classes."""
 
+import argparse
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,12 @@ class Table:
     y: np.ndarray
     said: str
 
+    def describe(self) -> dict[str, Any]:
+        """Describe the table for a file of results."""
+        levels = {name: int(self.X[name].nunique(dropna=False)) for name in self.X}
+        facts = {"dataset": self.name, "rows": len(self.y), "target": self.said, "share": float(self.y.mean())}
+        return facts | {"distinct values": levels}
+
 
 # The used columns of the known data sets, and their targets: the name, and the value that is class 1; None means that
 # class 1 is above the median.
@@ -64,6 +71,35 @@ KNOWN: dict[str, tuple[list[str], str, Any]] = {
     "online_retail": (["StockCode", "CustomerID", "Country"], "Quantity", None),
     "taxis": (["passengers", "color", "pickup_zone", "dropoff_zone", "pickup_borough"], "payment", "credit card"),
 }
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the tables of a study, and what is told of them."""
+    add = parser.add_argument
+    add("tables", nargs="*", type=Path, metavar="TABLE", help="Parquet or CSV files")
+    add("--quick", "--generated", action="store_true", help="on rows made here; measures nothing")
+    add("--target", help="column of two classes, or of numbers, of which those above the median are class 1")
+    add("--positive", help="value of the target that is class 1")
+    add("--columns", type=lambda text: text.split(","), help="columns that are used; all others unless given")
+    add("--numbers", type=lambda text: text.split(","), default=[], help="columns that are cut at deciles")
+
+
+def parse_checked(parser: argparse.ArgumentParser, arguments: list[str] | None) -> argparse.Namespace:
+    """Parse a command line with tables and outer folds; end with a message if there are none."""
+    options = parser.parse_args(arguments)
+    if not options.tables and not options.quick:
+        parser.error("name a table, or --quick")
+    if options.folds < 2:
+        parser.error("--folds: at least 2 outer folds, or differences have no noise to be compared with")
+    return options
+
+
+def read_all(options: argparse.Namespace, n_made: int) -> list[Table]:
+    """Read the tables of a command line, or make one of `n_made` rows; the errors are those of `read`."""
+    if options.quick:
+        return [generate(n_made)]
+    told = options.target, options.columns, options.positive, options.rows, options.numbers
+    return [read(path, *told) for path in options.tables]
 
 
 def read(
