@@ -56,20 +56,25 @@ def open_rows(by_age, monkeypatch):
     return found
 
 
+def draw_rows(random, target, n_rows, rows_of_time, n_categories=N_CATEGORIES):
+    """Draw codes and targets, and the first rank of each time, the time of each rank, and the row of each rank."""
+    codes = random.integers(-1, n_categories, n_rows).astype(np.int32)
+    ties = np.sort(random.integers(0, n_rows // rows_of_time, n_rows)) if rows_of_time > 1 else np.arange(n_rows)
+    _, starts, ties = np.unique(ties, return_index=True, return_inverse=True)
+    rows, drawn = random.permutation(n_rows), DRAWS[target](random, n_rows)
+    return codes, drawn.astype(np.int64 if drawn.dtype.kind in "iub" else np.float64), starts, ties, rows
+
+
 class Data:
     """Rows in an order of time, which lose weight, and the shape of their sums."""
 
     def __init__(self, ops, target, n_rows, stride="slow", rows_of_time=1):
         random = np.random.default_rng(n_rows)
-        codes = random.integers(-1, N_CATEGORIES, n_rows).astype(np.int32)
-        ties = np.sort(random.integers(0, n_rows // rows_of_time, n_rows)) if rows_of_time > 1 else np.arange(n_rows)
-        _, starts, ties = np.unique(ties, return_index=True, return_inverse=True)
+        codes, numbers, starts, ties, rows = draw_rows(random, target, n_rows, rows_of_time)
         steps = np.cumsum(random.integers(0, 2 * STRIDES[stride] + 1, len(starts)))
-        rows = random.permutation(n_rows)
         weight = np.empty(n_rows)
         weight[rows] = weights_of(steps[ties])
-        drawn = DRAWS[target](random, n_rows)
-        self.rows = Rows(codes, None, drawn.astype(np.int64 if drawn.dtype.kind in "iub" else np.float64), weight)
+        self.rows = Rows(codes, None, numbers, weight)
         self.order = TimeOrder(rows, ties, starts, None, steps)
         layout = Layout(*(digit_window(each) for each in ops.extents(self.rows.target, weight, (0, 1))))
         self.shape = SumShape(N_CATEGORIES, 1, 1, layout)

@@ -21,18 +21,13 @@ from cpu_fallback.row_numbers import Permutation, RowOrder, TimeOrder
 from cpu_fallback.types import Layout, Rows, SumShape
 from gpu_encode.sums import category_sums
 from tests.cases import pairs
-from tests.cpu_fallback.test_closed_forms import EXTREMES
-from tests.cuda.test_leave_one_out import TARGETS
+from tests.cpu_fallback.test_estimates_by_age import DRAWS, N_CATEGORIES, draw_rows
+from tests.cpu_fallback.test_estimates_by_age import RULES as M_ESTIMATES
 
-N_CATEGORIES = 7
-DRAWS = TARGETS | EXTREMES
 # Orders of the rows, random, in time, and with weights.
 KINDS = ("rows", "random", "times", "weighed times")
 RULES = {
-    "mean": FusedRule(Blend(Shrinkage(M_ESTIMATE, 10.0), 0.0, False, 0.0), True, 0.0, AS_CATEGORY),
-    "tiny m": FusedRule(Blend(Shrinkage(M_ESTIMATE, 1e-12), 0.0, False, 0.0), True, 0.0, AS_PRIOR),
-    "given prior": FusedRule(Blend(Shrinkage(M_ESTIMATE, 2.5), 0.0, False, 0.0), False, 0.3, AS_NAN),
-    "unseen": FusedRule(Blend(Shrinkage(M_ESTIMATE, 3.0), 0.0, True, -7.0), True, 0.0, AS_PRIOR),
+    **M_ESTIMATES,
     "least weight": FusedRule(Blend(Shrinkage(M_ESTIMATE, 3.0), 2.0, True, -7.0), True, 0.0, AS_PRIOR),
     "blend": FusedRule(Blend(Shrinkage(EMPIRICAL_BAYES), 0.0, False, 0.0), True, 0.0, AS_CATEGORY),
     "blend with a given prior": FusedRule(Blend(Shrinkage(EMPIRICAL_BAYES), 0.0, False, 0.0), False, 0.3, AS_NAN),
@@ -65,16 +60,12 @@ class Data:
 
     def __init__(self, ops, target, n_rows, kind="rows", rows_of_time=1, n_categories=N_CATEGORIES):
         random = np.random.default_rng(n_rows)
-        codes = random.integers(-1, n_categories, n_rows).astype(np.int32)
-        ties = np.sort(random.integers(0, n_rows // rows_of_time, n_rows)) if rows_of_time > 1 else np.arange(n_rows)
-        _, starts, ties = np.unique(ties, return_index=True, return_inverse=True)
-        rows, drawn = random.permutation(n_rows), DRAWS[target](random, n_rows)
+        codes, numbers, starts, ties, rows = draw_rows(random, target, n_rows, rows_of_time, n_categories)
         weight = random.random(n_rows) if kind == "weighed times" else None
         self.order = TimeOrder(rows, ties, starts)
         if kind in {"rows", "random"}:
             self.order = RowOrder() if kind == "rows" else Permutation(n_rows, 3)
-        target = drawn.astype(np.int64 if drawn.dtype.kind in "iub" else np.float64)
-        self.take(ops, Rows(codes, None, target, weight), n_categories)
+        self.take(ops, Rows(codes, None, numbers, weight), n_categories)
 
     def take(self, ops, rows, n_categories=N_CATEGORIES):
         self.rows = rows
