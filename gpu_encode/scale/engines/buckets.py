@@ -175,7 +175,7 @@ class BucketShuffle:
 
     def encode_new(self, joined: Joined, encodings: InBuckets) -> Any:
         """Give the encodings of new rows, lazily."""
-        others = joined.beside_new(calls.names_of(self._rows), False)
+        others = joined.beside_new(calls.names_of(self._rows), in_order=False)
         return self._look_up(self._rows, self._nothing(), joined, encodings, others, None)
 
     def rows_of(self, table: Any) -> Rows:

@@ -169,7 +169,7 @@ class Shuffle(BucketShuffle):
             # Ray's shuffle does not find the columns of blocks that never had any rows.
             schema = self._rows.schema
             fields = [pa.field(name, pa.from_numpy_dtype(np.dtype(joined.dtype))) for name in joined.outputs]
-            fields += [schema.field(name) for name in joined.beside_new(schema.names, False)]
+            fields += [schema.field(name) for name in joined.beside_new(schema.names, in_order=False)]
             return ray.data.from_arrow(pa.schema(fields).empty_table())
         return super().encode_new(joined, encodings)
 

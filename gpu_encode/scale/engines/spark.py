@@ -404,7 +404,12 @@ class Shuffle:
         """Give the encodings of new rows, lazily."""
         names = calls.names_of(self._rows)
         return look_up(
-            self._frame, encodings, joined, joined.beside_new(names, False), unused_prefix(names), training=False
+            self._frame,
+            encodings,
+            joined,
+            joined.beside_new(names, in_order=False),
+            unused_prefix(names),
+            training=False,
         )
 
     @staticmethod

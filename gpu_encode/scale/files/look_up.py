@@ -125,7 +125,7 @@ class Joined:
         check_outputs([*self.outputs, *self.passed, *aside])
         return [*self.passed, *aside]
 
-    def beside_new(self, names: Sequence[str], in_order: bool = True) -> list[str]:
+    def beside_new(self, names: Sequence[str], *, in_order: bool = True) -> list[str]:
         """Give the columns of new rows that follow the encodings; ValueError for rows that lack one.
 
         Parameters
