@@ -152,6 +152,15 @@ class OnHost:
         operation(*map(self.on, given), found)
         out[...] = self.off(found)
 
+    def accumulate(self, rows: Rows, shape: Any, folds: Any = None, sums: Any = None) -> Any:
+        """Bring the sums that are given there and back."""
+        there = self.on(sums)
+        found = self.ops.accumulate(self.on(rows), shape, self.on(folds), there)
+        if found is not there:
+            return self.off(found)
+        sums[...] = self.off(there)
+        return sums
+
     def ordered(self, rows: Rows, ties: Any, layout: Any, carry: Carry) -> Any:
         """Bring the carry there and back as well."""
         there = Carry(*(self.on(part.copy()) for part in (carry.sums, carry.at_tie, carry.last_tie)))
