@@ -188,3 +188,42 @@ def test_only_long_code_of_tables_may_break():
 def test_links_out_of_the_guides_lead_to_pages(hook, link, found):
     page = SimpleNamespace(file=SimpleNamespace(abs_src_path=DOCS / "guide.md", src_uri="below/guide.md"))
     assert hook.on_page_markdown(link, page) == found
+
+
+@pytest.fixture(scope="module")
+def reference():
+    pytest.importorskip("mkdocs")
+    return load("reference_pages")
+
+
+def test_each_listed_class_has_a_page_in_the_navigation(reference):
+    nav = {"Reference": [{"Encoders": "api/encoders.md"}, {"Schemes": "api/schemes.md"}]}
+    ((first, second),) = reference.place(nav).values()
+    assert second == {"Schemes": "api/schemes.md"}
+    everything, *pages = first["Encoders"]
+    assert everything == {"All encoders": "api/encoders.md"}
+    named = re.findall(r"^::: .*\.(\w+)$", (DOCS / "api/encoders.md").read_text(), re.MULTILINE)
+    assert pages == [f"api/{name}.md" for name in named]
+
+
+def test_the_list_has_the_first_sentence_of_each_class(reference):
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="api/encoders.md"))
+    lines = reference.on_page_markdown((DOCS / "api/encoders.md").read_text(), page).splitlines()
+    assert "| [`CountEncoder`][gpu_encode.CountEncoder] | Encode categories by how often they occur in" in str(lines)
+    assert not any(line.startswith((":::", "    ")) for line in lines)
+    assert reference.on_page_markdown("text", SimpleNamespace(file=SimpleNamespace(src_uri="tables.md"))) == "text"
+
+
+@pytest.mark.parametrize(
+    ("name", "shared", "own"),
+    [
+        ("CatBoostEncoder", {"fit", "draw"}, set()),
+        ("OrdinalEncoder", {"fit", "transform"}, {"inverse_transform", "draw"}),
+    ],
+)
+def test_methods_that_TargetEncoder_describes_are_linked(reference, name, shared, own):
+    linked = set(re.findall(r"\[gpu_encode\.TargetEncoder\.(\w+)\]", reference.list_methods(f"gpu_encode.{name}")))
+    assert shared <= linked
+    assert not own & linked
+    assert reference.list_methods("gpu_encode.TargetEncoder") == ""
+    assert reference.list_methods("gpu_encode.scale.engines.DistributedEncoder") == ""
