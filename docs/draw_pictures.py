@@ -192,15 +192,18 @@ def write_svg(name: str, display: Any) -> str:
     drawn = StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         shown = display.plot()
-        getattr(shown, "figure_", shown).savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+        figure = getattr(shown, "figure_", shown)
+        for ax in figure.axes:
+            # Numbers in the cells of a heat map are light or dark as their cells are, whatever the page is.
+            for number in ax.texts if ax.images else ():
+                number.set_color("#010101" if number.get_color() == "black" else "#fefefe")
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
     text = drawn.getvalue()[drawn.getvalue().index("<svg ") :]
     text = re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r'(<g) id="[^"]*"', r"\1", text)
     text = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", text)
-    # Numbers in the cells of a heat map are light or dark as their cells are, whatever the page is.
-    if "<image" not in text:
-        text = text.replace("#ffffff", PAPER).replace("#000000", INK).replace("<svg ", f'<svg fill="{INK}" ', 1)
+    text = text.replace("#ffffff", PAPER).replace("#000000", INK).replace("<svg ", f'<svg fill="{INK}" ', 1)
     return re.sub(r"\s*\n\s*", "\n", text)
 
 
