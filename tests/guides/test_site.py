@@ -106,6 +106,15 @@ def test_marks_of_references_are_markdown():
     assert shown.docstring.value == text.rstrip().replace("[1]_", "[1]").replace(".. [1]", "[1]")
 
 
+def test_names_of_classes_are_links():
+    pytest.importorskip("griffe")
+    text = "As in `KFold`, `Ordered`, `Other`.\n\nSee Also\n--------\nTargetEncoder : `x`.\nKFold, Two : Both.\n"
+    kfold, ordered, target = (f"[`{name}`][gpu_encode.{name}]" for name in ("KFold", "Ordered", "TargetEncoder"))
+    linked = f"As in {kfold}, `Ordered`, `Other`.\n\nSee Also\n--------\n{target} : `x`.\nKFold, Two : Both.\n"
+    assert load("grouped_parameters").link_classes(text, "Ordered") == linked
+    assert ordered in load("grouped_parameters").link_classes(text, "KFold")
+
+
 def test_types_are_shown_as_they_stand():
     pytest.importorskip("griffe")
     text = (
