@@ -31,7 +31,7 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.harness import machine
 from benchmarks.harness.arguments import folder_of, names_of, whole_number
 from benchmarks.harness.results import Document, save
-from benchmarks.harness.tables import preface, table
+from benchmarks.harness.tables import counts_text, preface, table
 from benchmarks.harness.worker import Record
 from gpu_encode import (
     CountEncoder,
@@ -204,7 +204,7 @@ def markdown(document: Document) -> str:
     lines = [*preface(document, "Target statistics inside boosted trees"), "", LEGEND, ""]
     for described in document["datasets"]:
         name = described["dataset"]
-        distinct = ", ".join(f"{key} {count:,}" for key, count in described["distinct values"].items())
+        distinct = counts_text(described["distinct values"])
         lines += [f"## {name}", "", f"{described['rows']:,} rows; class 1: {described['target']}."]
         lines += ["", f"Columns and their distinct values: {distinct}.", ""]
         lines += [*table(list_statistics([cell for cell in document["cells"] if cell["dataset"] == name])), ""]

@@ -30,6 +30,11 @@ def cell_text(value: Any) -> str:
     return str(value).replace("|", "\\|").replace("\n", "<br>")
 
 
+def counts_text(counts: dict[str, int]) -> str:
+    """Give the text of named counts, such as the numbers of distinct values of columns."""
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
 def table(rows: list[Record]) -> list[str]:
     """Give the lines of a table with a column for every key that has a value, in the order in which keys occur."""
     known = dict.fromkeys(key for row in rows for key in row)

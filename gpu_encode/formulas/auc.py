@@ -149,8 +149,7 @@ def read(owner: str, y: Any, scores: Any, sample_weight: Any, role: str = "y_sco
 
 def read_positive(owner: str, labels: Any, backend: Ops) -> Array:
     """Tell which rows have the larger of two labels."""
-    # NaN is no label.
-    names, codes = Labels(backend, Labels(backend, labels).checked).distinct
+    names, codes = Labels(backend, labels).distinct
     if len(names) != 2:
         shown = ", ".join(repr(name) for name in names[:3].tolist())
         raise ValueError(

@@ -181,8 +181,8 @@ class Labels:
 
     @cached_property
     def distinct(self) -> tuple[Array, Array]:
-        """The sorted labels, on the host, and the label number of each row, on the device of the values."""
-        return distinct(self.ops, self.values)
+        """The sorted labels, on the host, and the label number of each row, on the device; after the check of NaN."""
+        return distinct(self.ops, self.checked)
 
 
 def kinds_of(

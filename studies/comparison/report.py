@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.harness.results import Document
-from benchmarks.harness.tables import preface, table
+from benchmarks.harness.tables import counts_text, preface, table
 from benchmarks.harness.worker import Record
 from studies.comparison.scores import MODELS, SCORES, Difference, compare, standard_error
 
@@ -76,7 +76,7 @@ def markdown(document: Document) -> str:
         lines += [*table(list_differences(cells, axis)), ""]
     for described in document["datasets"]:
         name = described["dataset"]
-        distinct = ", ".join(f"{key} {count:,}" for key, count in described["distinct values"].items())
+        distinct = counts_text(described["distinct values"])
         lines += [f"## {name}", "", f"{described['rows']:,} rows; {SCORES[described['target']]}. {described['said']}"]
         lines += ["", f"Encoded columns and their distinct values: {distinct}.", ""]
         for model in MODELS:

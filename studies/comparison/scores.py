@@ -59,18 +59,18 @@ class Difference:
         return text if self.is_noise else f"**{text}**"
 
 
-def standard_error(scores: list[float]) -> float:
-    """Give the standard error of a mean over folds.
+def standard_error(scores: list[float], apart: bool = False) -> float:
+    """Give the standard error of a mean over folds, or over tables or draws that have no row in common.
 
     Training rows of folds overlap, so their scores are not independent: the variance of the mean is s² (1/k + 1/(k-1)),
     with k folds and s² the sample variance (Nadeau and Bengio, 2003, "Inference for the generalization error";
-    1/(k-1) is test rows over training rows).
+    1/(k-1) is test rows over training rows).  Without a row in common it is s² / k.
     """
     k = len(scores)
-    return float(np.sqrt(np.var(scores, ddof=1) * (1 / k + 1 / (k - 1))))
+    return float(np.sqrt(np.var(scores, ddof=1) * (1 / k + (0 if apart else 1 / (k - 1)))))
 
 
-def compare(one: list[float], other: list[float], n_compared: int = 1) -> Difference:
+def compare(one: list[float], other: list[float], n_compared: int = 1, apart: bool = False) -> Difference:
     """Compare the scores of the same outer folds, by Student's t with k - 1 degrees of freedom.
 
     Parameters
@@ -79,7 +79,9 @@ def compare(one: list[float], other: list[float], n_compared: int = 1) -> Differ
         The scores of each outer fold.
     n_compared : int
         Number of comparisons whose intervals hold together with a probability of 95 % (Bonferroni).
+    apart : bool
+        Whether these are no folds, but tables or draws that have no row in common.
     """
     differences = np.array(one) - np.array(other)
     quantile = t.ppf(1 - 0.025 / n_compared, len(differences) - 1)
-    return Difference(float(differences.mean()), float(quantile) * standard_error(list(differences)))
+    return Difference(float(differences.mean()), float(quantile) * standard_error(list(differences), apart))

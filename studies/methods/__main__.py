@@ -3,17 +3,19 @@
     python -m studies.methods TABLE [TABLE ...] [--target COLUMN] [--positive VALUE] [--columns a,b,c] [--order 2]
                                  [--numbers d,e] [--rows 6000] [--folds 5 | --split N] [--methods NAME ...] [--jobs 2]
                                  [--out FOLDER]
+    python -m studies.methods --merge FOLDER [FOLDER ...] [--out FOLDER]     # one report of finished runs
     python -m studies.methods --quick --rows 300         # every line once, on rows made here; measures nothing
 
 TABLE is a Parquet or CSV file.  Of adult, diabetes130, diamonds, employee_salaries, hotel_bookings, nycflights13,
-online_retail, taxis, titanic and used_cars_uk
-the target and the columns are known; of others they are arguments.  Whole numbers are categories, unless `--numbers`
-names a column, which is then cut at deciles.  Parameters are chosen by folds of the training rows alone; the report
-also has the score of the choice that would have been best on the test rows.  `--split N` trains on the first N rows
-and scores all others, once.
+online_retail, taxis, titanic and used_cars_uk the target and the columns are known; of others they are arguments.
+Whole numbers are categories, unless `--numbers` names a column, which is then cut at deciles.  Parameters are chosen by
+folds of the training rows alone; the report also has the score of the choice that would have been best on the test
+rows.  `--split N` trains on the first N rows and scores all others, once.  Of several tables the report compares
+methods over the tables, too.
 """
 
 import argparse
+import json
 import sys
 import warnings
 from collections.abc import Iterator
@@ -34,6 +36,7 @@ from benchmarks.harness.worker import Record
 from gpu_encode import UnseenWarning
 from studies.methods.blends import blend_pairs
 from studies.methods.classifiers import scores_of
+from studies.methods.merging import merge
 from studies.methods.methods import METHODS, Method, Parameters, Task
 from studies.methods.report import markdown
 from studies.methods.tables import Table, add_options, parse_checked, read_all
@@ -113,6 +116,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--split", type=whole_number, metavar="N", help="train on the first N rows, and score the others"
     )
     add("--methods", type=names_of(METHODS, "method"), default=list(METHODS), help="separated by commas")
+    add(
+        "--merge", type=Path, nargs="+", metavar="FOLDER", help="folders of finished runs: one report of all"
+    )
     add("--jobs", type=whole_number, default=2, help="processes, of one thread each")
     add("--out", "--output", type=Path, help="folder of the results")
     options = parse_checked(parser, arguments)
@@ -140,15 +146,20 @@ def outer_folds(table: Table, options: argparse.Namespace) -> list[tuple[np.ndar
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; return 2 if a table cannot be used."""
+    """Run it; return 2 if a table cannot be used, or if runs cannot be merged."""
     options = parse(arguments)
+    path = folder_of(options, "methods") / "methods.json"
     try:
+        if options.merge:
+            merged = merge([json.loads((folder / path.name).read_text()) for folder in options.merge])
+            save(merged, path, markdown(merged))
+            print(path.with_suffix(".md"))
+            return 0
         tables = read_all(options, options.rows or 6_000)
         outer = [outer_folds(table, options) for table in tables]
     except (ValueError, OSError) as reason:
         print(reason, file=sys.stderr)
         return 2
-    path = folder_of(options, "methods") / "methods.json"
     document = machine.describe(PACKAGES, True) | {"quick": options.quick, "folds": len(outer[0])}
     document |= {
         "split": options.split,

@@ -4,9 +4,10 @@ import json
 from collections import Counter
 
 import numpy as np
+from scipy.stats import rankdata, studentized_range
 
 from benchmarks.harness.results import Document
-from benchmarks.harness.tables import preface, table
+from benchmarks.harness.tables import counts_text, preface, table
 from benchmarks.harness.worker import Record
 from studies.comparison.scores import compare, standard_error
 
@@ -21,6 +22,12 @@ choices and inner folds, on one thread of a machine that other work shared."""
 
 ONE_SPLIT = """Trained once on the first rows, and scored on all others: the table has no standard error and no
 interval, and says nothing of noise."""
+
+TABLES = """The mean AUC of each method on each table, the mean over the tables, and the mean rank (1 is the best of a
+table). Differences to "{usual}" are paired, table by table; the number after ± is half of an interval, and the
+intervals of all lines hold together with a probability of 95 % (Student's t over {n_tables} tables, Bonferroni).
+**Bold** differences are more than noise. Two mean ranks differ by more than noise if they are {distance:.1f} apart
+(Nemenyi's test at 5 %; Demšar, 2006, "Statistical comparisons of classifiers over multiple data sets")."""
 
 BLENDS = """Ranks of two methods are mixed; the share, one of eleven, is chosen on the rows of the other outer folds,
 whose models have seen the rows of this fold. Of all pairs the list has those with the best scores on the test rows, so
@@ -60,14 +67,50 @@ def list_methods(cells: list[Record]) -> list[Record]:
     return rows
 
 
+def areas_of(document: Document) -> dict[str, list[float]]:
+    """Give the mean AUC of each method on each table, in their order."""
+    areas: dict[str, list[float]] = {}
+    for cell in document["cells"]:
+        areas.setdefault(cell["method"], []).append(float(np.mean(cell["auc"])))
+    return areas
+
+
+def list_tables(document: Document) -> list[Record]:
+    """Give a row for each method over all tables, the best mean first."""
+    areas = areas_of(document)
+    ranks = np.mean([rankdata(-column) for column in np.array(list(areas.values())).T], axis=0)
+    rows = []
+    for (method, of_tables), rank in sorted(zip(areas.items(), ranks, strict=True), key=lambda each: -sum(each[0][1])):
+        row: Record = {"method": method, "mean": f"{np.mean(of_tables):.4f}", "mean rank": f"{rank:.1f}"}
+        if USUAL in areas:
+            difference = compare(of_tables, areas[USUAL], len(areas) - 1 or 1, apart=True)
+            row[f"less {USUAL}"] = "" if method == USUAL else str(difference)
+        names = [described["dataset"] for described in document["datasets"]]
+        rows.append(row | {name: f"{area:.4f}" for name, area in zip(names, of_tables, strict=True)})
+    return rows
+
+
+def over_tables(document: Document) -> list[str]:
+    """Write the lines that compare methods over all tables; none of a single table, or while tables are unfinished."""
+    areas, n_tables = areas_of(document), len(document["datasets"])
+    if n_tables < 2 or {len(of_tables) for of_tables in areas.values()} != {n_tables}:
+        return []
+    k = len(areas)
+    # The quantile of Nemenyi's test is that of the range of k normal numbers, divided by the root of two.
+    distance = studentized_range.ppf(0.95, k, np.inf) * np.sqrt(k * (k + 1) / (12 * n_tables)) if k > 1 else 0.0
+    text = TABLES.format(usual=USUAL, n_tables=n_tables, distance=distance)
+    return ["## All tables", "", text, "", *table(list_tables(document)), ""]
+
+
 def markdown(document: Document) -> str:
     """Write the whole report."""
     lines = [*preface(document, "Every method on tables of categorical columns"), "", LEGEND, ""]
     if document.get("split"):
         lines += [ONE_SPLIT, ""]
+    lines += over_tables(document)
     for described in document["datasets"]:
         name = described["dataset"]
-        distinct = ", ".join(f"{key} {count:,}" for key, count in described["distinct values"].items())
+        distinct = counts_text(described["distinct values"])
         lines += [
             f"## {name}",
             "",

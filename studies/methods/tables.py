@@ -87,7 +87,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def parse_checked(parser: argparse.ArgumentParser, arguments: list[str] | None) -> argparse.Namespace:
     """Parse a command line with tables and outer folds; end with a message if there are none."""
     options = parser.parse_args(arguments)
-    if not options.tables and not options.quick:
+    if not options.tables and not options.quick and not vars(options).get("merge"):
         parser.error("name a table, or --quick")
     if options.folds < 2:
         parser.error("--folds: at least 2 outer folds, or differences have no noise to be compared with")

@@ -172,3 +172,67 @@ def test_conjunctions_are_of_at_most_the_order_asked_for():
     task = Task(["a", "b", "c"], 2, pd.DataFrame())
     assert task.keys() == task.keys(9) == ["a", "b", "c", ("a", "b"), ("a", "c"), ("b", "c")]
     assert task.keys(1) == ["a", "b", "c"]
+
+
+def made_run(folder, name, seed, **settings):
+    """Write the results of a finished run of three methods on one table."""
+    random = np.random.default_rng(seed)
+    methods = ("m-estimates: boosted trees", "proximity", "votes: linear")
+    cells = [
+        {"dataset": name, "family": "f", "method": method, "auc": random.random(3).tolist(), "choice": [{"k": 1}] * 3}
+        for method in methods
+    ]
+    cells = [cell | {"best on test": cell["auc"], "seconds": [1.0, 2.0, 3.0]} for cell in cells]
+    machine = {"device": "a machine", "cores": 2, "memory": "1 GiB", "commit": f"commit of {name}", "versions": {}}
+    told = {"dataset": name, "rows": 9, "target": "sold", "share": 0.5, "distinct values": {"shop": 1200}}
+    document = machine | {"quick": False, "folds": 3, "split": None, "most rows": 9, "order": 2, "numbers": []}
+    document |= settings | {"datasets": [told], "blends": {}, "cells": cells}
+    (folder / name).mkdir()
+    (folder / name / "methods.json").write_text(json.dumps(document))
+    return str(folder / name)
+
+
+def test_finished_runs_are_merged_into_one_report(tmp_path):
+    folders = [made_run(tmp_path, name, seed) for seed, name in enumerate(("one", "two", "three"))]
+    assert comparison.main(["--merge", *folders, "--out", str(tmp_path)]) == 0
+    merged = json.loads((tmp_path / "methods.json").read_text())
+    assert [described["dataset"] for described in merged["datasets"]] == ["one", "two", "three"]
+    assert merged["commit"] == "commit of one, commit of two, commit of three"
+    assert merged["device"] == "a machine"
+    # The line of a method over the tables, from its definition.
+    means = {}
+    for cell in merged["cells"]:
+        means.setdefault(cell["method"], []).append(sum(cell["auc"]) / 3)
+    text = (tmp_path / "methods.md").read_text()
+    usual = means["m-estimates: boosted trees"]
+    for method, of_tables in means.items():
+        line = next(line for line in text.splitlines() if line.startswith(f"| {method} | 0."))
+        cells = line.strip("| ").split(" | ")
+        assert cells[-3:] == [f"{area:.4f}" for area in of_tables]
+        assert cells[1] == f"{sum(of_tables) / 3:.4f}"
+        assert cells[2] == f"{sum(1 + sum(o[i] > of_tables[i] for o in means.values()) for i in range(3)) / 3:.1f}"
+        if method != "m-estimates: boosted trees":
+            differences = [a - b for a, b in zip(of_tables, usual, strict=True)]
+            middle = sum(differences) / 3
+            error = (sum((d - middle) ** 2 for d in differences) / 2 / 3) ** 0.5
+            # The quantile of Student's t with two degrees of freedom, at 1 - 0.025 / 2.
+            assert f"{middle:+.4f} ± {6.2053 * error:.4f}"[:-1] in cells[3]
+    # Of one table there is nothing to compare over tables.
+    assert comparison.main(["--merge", folders[0], "--out", str(tmp_path)]) == 0
+    assert "All tables" not in (tmp_path / "methods.md").read_text()
+
+
+def test_runs_that_cannot_be_compared_are_not_merged(tmp_path, capsys):
+    one = made_run(tmp_path, "one", 0)
+    assert comparison.main(["--merge", one, one, "--out", str(tmp_path)]) == 2
+    assert "more than one run has one" in capsys.readouterr().err
+    assert comparison.main(["--merge", one, made_run(tmp_path, "two", 1, order=3), "--out", str(tmp_path)]) == 2
+    assert "order differs between the runs: 2, 3" in capsys.readouterr().err
+    document = json.loads((tmp_path / "one" / "methods.json").read_text())
+    document["datasets"][0] |= {"dataset": "half"}
+    document["cells"] = [document["cells"][0] | {"dataset": "half"}]
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "methods.json").write_text(json.dumps(document))
+    assert comparison.main(["--merge", one, str(tmp_path / "half"), "--out", str(tmp_path)]) == 2
+    assert "half: proximity, half: votes: linear" in capsys.readouterr().err
+    assert comparison.main(["--merge", str(tmp_path / "none"), "--out", str(tmp_path)]) == 2

@@ -170,7 +170,7 @@ def read_wanted(y: Any, columns: Sequence[Floats]) -> tuple[Floats, Array | None
         if values.dtype.kind not in "biuf":
             raise ValueError(f"{OWNER} blends predictions of numbers. y holds others: for classes, P has three axes.")
         return np.asarray(labels.checked, np.float64), None
-    names, codes = Labels(labels.ops, labels.checked).distinct
+    names, codes = labels.distinct
     if len(names) != columns[0].shape[1]:
         raise ValueError(f"{OWNER} needs a label for each of {columns[0].shape[1]} classes of P. y has {len(names)}.")
     return np.eye(len(names))[codes], names
