@@ -116,9 +116,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--split", type=whole_number, metavar="N", help="train on the first N rows, and score the others"
     )
     add("--methods", type=names_of(METHODS, "method"), default=list(METHODS), help="separated by commas")
-    add(
-        "--merge", type=Path, nargs="+", metavar="FOLDER", help="folders of finished runs: one report of all"
-    )
+    add("--merge", type=Path, nargs="+", metavar="FOLDER", help="folders of finished runs: one report of all")
     add("--jobs", type=whole_number, default=2, help="processes, of one thread each")
     add("--out", "--output", type=Path, help="folder of the results")
     options = parse_checked(parser, arguments)
