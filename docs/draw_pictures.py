@@ -16,6 +16,11 @@ import numpy as np
 import pyarrow as pa
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 # The pictures are small: they need no kernels.
 os.environ.setdefault("GPU_ENCODE_COMPILE", "never")
@@ -25,8 +30,10 @@ from gpu_encode import (
     KFold,
     LeakWarning,
     LeaveOneOut,
+    OneHotEncoder,
     Ordered,
     Prefixes,
+    SpectralEncoder,
     TargetEncoder,
     VoteClassifier,
     interactions,
@@ -39,6 +46,8 @@ from gpu_encode.plots import (
     CalibrationDisplay,
     HierarchyDisplay,
     JointKeyDisplay,
+    ScatterDisplay,
+    SearchDisplay,
     ShrinkageDisplay,
     TrainingDisplay,
     TuningDisplay,
@@ -126,12 +135,29 @@ def make_displays() -> Iterator[tuple[str, Any]]:
     yield "tuning", TuningDisplay.from_tuned(tune(TargetEncoder(columns=["shop"]), orders, returned))
     voter = VoteClassifier(TargetEncoder(columns=interactions(["shop", "city", "day"], 3)), "weighted_mean")
     yield "ascent", AscentDisplay.from_estimator(voter.fit(orders, returned))
+    yield from compare_models(orders.to_pandas(), returned)
     few, returned = orders.slice(0, 400), returned[:400]
     for name, scheme in (("training-leave-one-out", LeaveOneOut()), ("training-folds", KFold(5))):
         encoder = TargetEncoder(columns=["shop"], smooth=10.0, cv=scheme)
         yield name, TrainingDisplay.from_estimator(encoder, few, returned)
     yield "early-rows", EarlyRows()
     yield "leak-report", leak_report(TargetEncoder(smooth=1.0, cv=Greedy()), few, returned)
+
+
+def compare_models(orders: Any, returned: Any) -> Iterator[tuple[str, Any]]:
+    """Make the displays of two columns, of two models, and of a search for parameters."""
+    few, rest, labels = orders[:400], orders[400:], np.array(["kept", "returned"])[returned]
+    spectral = SpectralEncoder(2).fit(rest)
+    yield "spectral", ScatterDisplay.from_estimator(spectral, few, labels[:400])
+    linear = make_pipeline(TargetEncoder(columns=interactions(["shop", "city", "day"], 2)), LogisticRegression())
+    forest = make_pipeline(OneHotEncoder(), RandomForestClassifier(100, min_samples_leaf=5, random_state=0))
+    scores = [model.fit(rest, returned[400:]).predict_proba(few)[:, 1] for model in (linear, forest)]
+    names = ("linear model on encodings of pairs", "forest on one-hot columns")
+    yield "two-models", ScatterDisplay.from_predictions(*scores, labels[:400], names=names)
+    grid = {"spectralencoder__n_components": [3, 10, 30, 60], "logisticregression__C": [0.0001, 0.001, 0.01, 1.0]}
+    pipeline = make_pipeline(SpectralEncoder(), StandardScaler(), LogisticRegression())
+    search = GridSearchCV(pipeline, grid, scoring="roc_auc", cv=4).fit(orders, returned)
+    yield "search", SearchDisplay.from_search(search, "spectralencoder__n_components", lines="logisticregression__C")
 
 
 class EarlyRows:

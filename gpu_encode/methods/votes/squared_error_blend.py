@@ -102,22 +102,11 @@ class SquaredErrorBlend(BaseEstimator):
         if y is None:
             raise no_target(OWNER)
         with devices.explain_memory():
-            columns = read_predictions(P)
-            check_columns(OWNER, columns)
-            wanted, classes = read_wanted(y, columns)
-            weight = np.ones(len(wanted))
-            if sample_weight is not None:
-                given = frames.on_host([(None, frames.read_vector(sample_weight, "sample_weight", len(wanted)))])
-                weight = np.asarray(check_weight(ops.host(len(wanted)), given), np.float64)
-            errors = [column - wanted for column in columns]
-            unit = power_above(max(float(np.abs(error).max()) for error in errors))
-            products = gram([error / unit for error in errors], weight)
-        shares = least_on_simplex(products)
-        self.weights_: Array = shares
-        self.n_features_in_ = len(shares)
-        self.squared_error_ = float(shares @ products @ shares) / (math.fsum(weight.tolist()) or 1.0) * unit**2
-        if classes is not None:
-            self.classes_ = classes
+            errors = Errors.read(OWNER, P, y, sample_weight, "P")
+        self.weights_, self.squared_error_ = errors.blend(range(len(errors.columns)))
+        self.n_features_in_ = len(self.weights_)
+        if errors.classes is not None:
+            self.classes_ = errors.classes
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -138,41 +127,91 @@ class SquaredErrorBlend(BaseEstimator):
         float64 ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         check_is_fitted(self, "weights_")
-        columns = read_predictions(P)
+        columns = read_predictions(OWNER, P, "P")
         if len(columns) != len(self.weights_):
             raise other_width(OWNER, len(columns), len(self.weights_))
         check_columns(OWNER, columns)
         return mix(columns, self.weights_.tolist())
 
 
-def read_predictions(P: Any) -> list[Floats]:  # noqa: N803
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Predictions of models, and the sums of products of their errors.
+
+    Parameters
+    ----------
+    columns : list of float64 array
+        The predictions of each model, of shape (rows,) or (rows, classes), on the host.
+    classes : array or None
+        The sorted labels, if classes are predicted.
+    products : float64 array (models, models)
+        In units of unit**2.
+    total : float
+        Sum of the weights.
+    unit : float
+        A power of two.
+    """
+
+    columns: list[Floats]
+    classes: Array | None
+    products: Floats
+    total: float
+    unit: float
+
+    @classmethod
+    def read(cls, owner: str, P: Any, y: Any, sample_weight: Any, role: str) -> Self:  # noqa: N803
+        """Read predictions, the target and weights; `role` is the name of the predictions."""
+        columns = read_predictions(owner, P, role)
+        check_columns(owner, columns)
+        wanted, classes = read_wanted(owner, y, columns, role)
+        weight = np.ones(len(wanted))
+        if sample_weight is not None:
+            given = frames.on_host([(None, frames.read_vector(sample_weight, "sample_weight", len(wanted)))])
+            weight = np.asarray(check_weight(ops.host(len(wanted)), given), np.float64)
+        errors = [column - wanted for column in columns]
+        unit = power_above(max(float(np.abs(error).max()) for error in errors))
+        products = gram([error / unit for error in errors], weight)
+        return cls(columns, classes, products, math.fsum(weight.tolist()) or 1.0, unit)
+
+    def blend(self, models: Sequence[int]) -> tuple[Floats, float]:
+        """Give the best shares of some of the models, and the mean squared error of their blend."""
+        products = self.products[np.ix_(models, models)]
+        shares = least_on_simplex(products)
+        return shares, float(shares @ products @ shares) / self.total * self.unit**2
+
+
+def read_predictions(owner: str, P: Any, role: str) -> list[Floats]:  # noqa: N803
     """Give the predictions of each model, of shape (rows,) or (rows, classes), on the host."""
-    check_shape(OWNER, P)
+    check_shape(owner, P)
     if getattr(P, "ndim", 2) != 3:
-        given = [values for _, values in frames.read_targets(P, None, "P")]
-        columns = [column.astype(np.float64) for column in read_scores(OWNER, given, ops.host(len(given[0])), "P")]
+        given = [values for _, values in frames.read_targets(P, None, role)]
+        columns = [column.astype(np.float64) for column in read_scores(owner, given, ops.host(len(given[0])), role)]
     else:
         stacked = np.asarray(frames.to_host(P), np.float64)
         if np.isnan(stacked).any():
-            raise ValueError(f"{OWNER} needs all probabilities. P holds NaN.")
+            raise ValueError(f"{owner} needs all probabilities. {role} holds NaN.")
         columns = [stacked[:, number] for number in range(stacked.shape[1])]
     return columns
 
 
-def read_wanted(y: Any, columns: Sequence[Floats]) -> tuple[Floats, Array | None]:
+def read_wanted(owner: str, y: Any, columns: Sequence[Floats], role: str) -> tuple[Floats, Array | None]:
     """Give the numbers to predict, for classes 0 and 1 by row and class; also the sorted labels."""
     n_rows, of_classes = len(columns[0]), columns[0].ndim == 2
     values = frames.on_host([(None, frames.read_vector(y, "y"))])
     if len(values) != n_rows:
-        raise inconsistent_lengths("P", [len(values), n_rows])
+        raise inconsistent_lengths(role, [len(values), n_rows])
     labels = Labels(ops.host(n_rows), values)
     if not of_classes:
         if values.dtype.kind not in "biuf":
-            raise ValueError(f"{OWNER} blends predictions of numbers. y holds others: for classes, P has three axes.")
+            raise ValueError(
+                f"{owner} blends predictions of numbers. y holds others: for classes, {role} has three axes."
+            )
         return np.asarray(labels.checked, np.float64), None
     names, codes = labels.distinct
     if len(names) != columns[0].shape[1]:
-        raise ValueError(f"{OWNER} needs a label for each of {columns[0].shape[1]} classes of P. y has {len(names)}.")
+        raise ValueError(
+            f"{owner} needs a label for each of {columns[0].shape[1]} classes of {role}. y has {len(names)}."
+        )
     return np.eye(len(names))[codes], names
 
 

@@ -1,5 +1,6 @@
 """Training encodings against the encodings that new rows with the same values get."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -63,14 +64,8 @@ class TrainingDisplay(Display):
         """
         copy: Any = clone(estimator)
         training, new = frames.read(copy.fit_transform(X, y)), frames.read(copy.transform(X))
-        names = [str(name) for name in training.names or [f"x{number}" for number in range(training.n_columns)]]
-        name = names[0] if output is None else output
-        if name not in names:
-            raise ValueError(f"There is no output {name!r}: there are {', '.join(names[:10])}.")
-        values = [frame.values(names.index(name)) for frame in (training, new)]
-        if any(column.dtype.kind not in "biuf" for column in values):
-            raise ValueError(f"The picture needs numbers, but {name!r} has others: name another column as output.")
-        display = cls(name, *(column.astype(np.float64) for column in values))
+        name, values = read_numbers([training, new], 0 if output is None else output)
+        display = cls(name, *values)
         return display if ax is None else display.plot(ax)
 
     def _draw(self, ax: Any) -> None:
@@ -83,3 +78,15 @@ class TrainingDisplay(Display):
             ylabel=f"{shorten(self.name, 40)}: training encoding",
         )
         ax.legend(fontsize="small")
+
+
+def read_numbers(encoded: Sequence[Any], output: str | int) -> tuple[str, list[NDArray[np.float64]]]:
+    """Give the name and the values of a column, by its name or position, in each of several outputs of an encoder."""
+    names = [str(name) for name in encoded[0].names or [f"x{number}" for number in range(encoded[0].n_columns)]]
+    name = names[output] if isinstance(output, int) else output
+    if name not in names:
+        raise ValueError(f"There is no output {name!r}: there are {', '.join(names[:10])}.")
+    values = [frame.values(names.index(name)) for frame in encoded]
+    if any(column.dtype.kind not in "biuf" for column in values):
+        raise ValueError(f"The picture needs numbers, but {name!r} has others: name another column as output.")
+    return name, [column.astype(np.float64) for column in values]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import clone
 
-from gpu_encode import ConvexBlend, blend_matrix, roc_auc_score
+from gpu_encode import ConvexBlend, SquaredErrorBlend, blend_matrix, roc_auc_score
 from gpu_encode.methods.votes import blends, breakpoints
 from tests.bits import assert_same_bits
 from tests.methods.votes.test_votes import climb
@@ -231,6 +231,38 @@ def test_a_matrix_has_all_pairs(ranks):
     assert len(pd.DataFrame(rows)) == 3
 
 
+@pytest.mark.host
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_a_matrix_of_squared_errors_has_all_pairs(n_classes):
+    rng = np.random.default_rng(6)
+    weight = rng.integers(1, 4, 50)
+    if n_classes is None:
+        y = rng.normal(size=50)
+        P = y[:, None] + rng.normal(size=(50, 3)) * [0.5, 0.7, 2.0]
+        wanted = y
+    else:
+        codes = rng.permutation(np.arange(50) % 3)
+        y, wanted = np.array(["bus", "car", "train"])[codes], np.eye(3)[codes]
+        P = rng.dirichlet([1.0, 1.0, 1.0], (50, 3)) + wanted[:, None] * np.array([1.0, 0.7, 0.2])[:, None]
+    found = blend_matrix(P, y, score="squared_error", sample_weight=weight, names=["forest", "linear", "votes"])
+    assert found.auc is None
+    for i in range(3):
+        square = ((P[:, i] - wanted) ** 2).reshape(50, -1).sum(axis=1)
+        assert found.squared_error[i, i] == pytest.approx(np.average(square, weights=weight), rel=1e-12)
+        for j in range(3):
+            one, other = P[:, i].ravel(), P[:, j].ravel()
+            expected = [stats.pearsonr(one, other)[0], stats.spearmanr(one, other)[0]]
+            np.testing.assert_allclose([found.pearson[i, j], found.spearman[i, j]], expected, atol=1e-12)
+            if i < j:
+                blend = SquaredErrorBlend().fit(P[:, [i, j]], y, sample_weight=weight)
+                assert [found.weights[i, j], found.weights[j, i]] == blend.weights_.tolist()
+                assert found.squared_error[i, j] == found.squared_error[j, i] == blend.squared_error_
+    rows = found.as_dicts()
+    assert [row["squared_error"] for row in rows] == sorted(row["squared_error"] for row in rows)
+    assert all(row["gain"] >= -1e-15 for row in rows)
+    assert blend_matrix(P, y, score="squared_error").names == ["0", "1", "2"]
+
+
 def test_vectors_that_do_not_vary_are_like_nothing():
     found = blend_matrix(np.array([[1.0, 2.0, 0.0], [2.0, 2.0, 0.0], [3.0, 2.0, 0.0]]), [0, 1, 1], names=list("abc"))
     assert np.isnan(found.pearson[0, 1])
@@ -278,3 +310,9 @@ def test_what_cannot_be_blended_is_refused():
         blend_matrix([[0, 1], [1, 0]], [0, 1], names=["a"])
     with pytest.raises(ValueError, match="'grid' parameter of blend_matrix"):
         blend_matrix([[0, 1], [1, 0]], [0, 1], grid=0)
+    with pytest.raises(ValueError, match="'score' parameter of blend_matrix"):
+        blend_matrix([[0, 1], [1, 0]], [0, 1], score="loss")
+    with pytest.raises(ValueError, match='ranks and grid of blend_matrix are for score="auc"'):
+        blend_matrix([[0, 1], [1, 0]], [0, 1], score="squared_error", ranks=True)
+    with pytest.raises(ValueError, match="for classes, predictions has three axes"):
+        blend_matrix([[0, 1], [1, 0]], ["a", "b"], score="squared_error")

@@ -6,11 +6,15 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from gpu_encode import (
     LeaveOneOut,
     Prefixes,
     ProximityRegressor,
+    SpectralEncoder,
     TargetEncoder,
     VoteClassifier,
     leak_report,
@@ -22,6 +26,8 @@ from gpu_encode.study.plots import (
     CalibrationDisplay,
     HierarchyDisplay,
     JointKeyDisplay,
+    ScatterDisplay,
+    SearchDisplay,
     ShrinkageDisplay,
     TrainingDisplay,
     TuningDisplay,
@@ -233,3 +239,68 @@ def test_a_path_of_proximity_is_drawn():
     assert line.get_ydata().tolist() == [rise[-1] for rise in regressor.encoder_.path_]
     with pytest.raises(ValueError, match="VoteClassifier has tuned no weights"):
         AscentDisplay.from_estimator(VoteClassifier().fit(X, Y))
+
+
+@pytest.mark.parametrize("target", ["classes", "quantity", None])
+def test_two_columns_are_drawn_row_by_row(target):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.integers(6, size=90) for name in "abc"})
+    y = {"classes": np.array(["no", "yes"])[table["a"] % 2], "quantity": rng.normal(size=90), None: None}[target]
+    encoder = SpectralEncoder(4).fit(table)
+    display = ScatterDisplay.from_estimator(encoder, table, y)
+    wanted = encoder.transform(table).to_numpy()[:, :2]
+    axes = axes_of(display)
+    drawn = [np.asarray(points.get_offsets()) for points in axes.collections]
+    if target == "classes":
+        for points, label in zip(drawn, ("no", "yes"), strict=True):
+            assert sorted(points.tolist()) == sorted(wanted[y == label].tolist())
+        assert [text.get_text() for text in axes.get_legend().get_texts()] == ["target no", "target yes"]
+    else:
+        (points,) = drawn
+        assert sorted(points.tolist()) == sorted(wanted.tolist())
+    if target == "quantity":
+        colours = dict(zip(map(tuple, points.tolist()), axes.collections[0].get_array().tolist(), strict=True))
+        assert set(colours.values()) <= set(y.tolist())
+        assert sorted(axes.collections[0].get_array().tolist()) == sorted(y.tolist())
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("spectral_0", "spectral_1")
+    swapped = ScatterDisplay.from_estimator(encoder, table, outputs=("spectral_3", "spectral_0"))
+    assert swapped.second.tolist() == wanted[:, 0].tolist()
+
+
+def test_two_columns_that_cannot_be_drawn():
+    assert ScatterDisplay.from_predictions([1, 2], [3, 4], names=("a", "b")).names == ("a", "b")
+    with pytest.raises(ValueError, match=r"a point for each row, and got \[2, 2, 3\] rows"):
+        ScatterDisplay.from_predictions([1, 2], [3, 4], [0, 1, 0])
+    with pytest.raises(ValueError, match="needs numbers as predictions"):
+        ScatterDisplay.from_predictions(["a", "b"], [3, 4])
+    with pytest.raises(ValueError, match="needs two columns, and TargetEncoder gives one"):
+        ScatterDisplay.from_estimator(TargetEncoder().fit([["a"], ["b"]], [0, 1]), [["a"]])
+    with pytest.raises(ValueError, match="no output 'x9'"):
+        ScatterDisplay.from_estimator(TargetEncoder().fit([["a", "b"]] * 2, [0, 1]), [["a", "b"]], outputs=("x0", "x9"))
+
+
+def test_a_search_is_drawn_by_two_parameters():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.integers(6, size=90).astype(str) for name in "abc"})
+    y = rng.integers(2, size=90)
+    pipeline = make_pipeline(SpectralEncoder(), LogisticRegression())
+    names = "spectralencoder__n_components", "logisticregression__C"
+    grid = dict(zip((*names, "spectralencoder__weighting"), ([4, 1], [0.01, 1.0], [None, "eta"]), strict=True))
+    search = GridSearchCV(pipeline, grid, scoring="roc_auc", cv=3).fit(table, y)
+    display = SearchDisplay.from_search(search, names[0], lines=names[1])
+    tried = pd.DataFrame(search.cv_results_)
+    axes = axes_of(display)
+    lines = [container.lines[0] for container in axes.containers]
+    for line, C in zip(lines, (0.01, 1.0), strict=True):
+        assert line.get_xdata().tolist() == [1, 4]
+        for k, mean in zip((1, 4), line.get_ydata(), strict=True):
+            of_pair = tried[(tried[f"param_{names[0]}"] == k) & (tried[f"param_{names[1]}"] == C)]
+            assert mean == of_pair["mean_test_score"].max()
+            assert display.deviations[[0.01, 1.0].index(C), [1, 4].index(k)] in of_pair["std_test_score"].tolist()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["C 0.01", "C 1.0"]
+    assert (axes.get_xlabel(), axes.get_xscale()) == ("n_components", "linear")
+    assert axes_of(SearchDisplay.from_search(search, names[1])).get_xscale() == "log"
+    words = axes_of(SearchDisplay.from_search(search, "spectralencoder__weighting"))
+    assert [text.get_text() for text in words.get_xticklabels()] == ["None", "eta"]
+    with pytest.raises(ValueError, match="has not varied 'k', but"):
+        SearchDisplay.from_search(search, "k")
