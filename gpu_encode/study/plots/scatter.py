@@ -116,7 +116,8 @@ class ScatterDisplay(Display):
         ValueError
             If the output has no two columns of numbers, or lacks one of `outputs`.
         """
-        encoded = frames.read(estimator.transform(X))
+        fitted: Any = estimator
+        encoded = frames.read(fitted.transform(X))
         if outputs is None and encoded.n_columns < 2:
             raise ValueError(f"The picture needs two columns, and {type(estimator).__name__} gives one.")
         read = [read_numbers([encoded], output) for output in outputs or (0, 1)]
@@ -137,7 +138,7 @@ class ScatterDisplay(Display):
     def _draw(self, ax: Any) -> None:
         rows = np.random.default_rng(0).permutation(len(self.first))[:MOST_POINTS]
         first, second, points = self.first[rows], self.second[rows], {"s": 8, "alpha": 0.5}
-        target = None if self.target is None else self.target[rows]
+        target: Any = None if self.target is None else self.target[rows]
         labels = [] if target is None else sorted(set(target.tolist()), key=str)
         if len(labels) > MOST_LABELS:
             drawn = ax.scatter(first, second, c=target.astype(np.float64), cmap="viridis", **points)
