@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import Array, freeze, stage
+from cpu_fallback.compiled.border import BLOCK, Array, freeze, kernel, stage
 from cpu_fallback.compiled.folds import walk_share
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
 from cpu_fallback.row_numbers import Order, Permutation, TimeOrder
 
 # Indices of the state: end of the current segment, beginning of its last tie, end of the sums of its prior.
 END, PIVOT, BACK = 0, 1, 2
+# What is done at a piece of an order: a segment begins, its prior comes from the sums that were kept, and the sums
+# before the piece, or after it, are kept.
+BEGINS, FROM_KEPT, KEEP_BEFORE, KEEP_AFTER = 1, 2, 4, 8
 
 
 class Walk(NamedTuple):
@@ -32,10 +35,22 @@ class Walk(NamedTuple):
     held: Array
 
 
+@kernel
+def rises(numbers: Array) -> bool:
+    """Tell whether each number is above the one before it."""
+    for begin in range(1, len(numbers), BLOCK):
+        later, earlier, rising = numbers[begin : begin + BLOCK], numbers[begin - 1 :], True
+        for i in range(len(later)):
+            rising &= later[i] > earlier[i]
+        if not rising:
+            return False
+    return True
+
+
 def walk_of(order: Order, n_rows: int, burn_in: int, length: int) -> Walk:
     """Begin to walk through an order; if all times differ, there are no ties."""
     ties, starts, burned = np.zeros(0, np.int64), np.zeros(0, np.int64), min(burn_in, n_rows)
-    if isinstance(order, TimeOrder) and not (order.ties[1:] > order.ties[:-1]).all():
+    if isinstance(order, TimeOrder) and not rises(freeze(order.ties, np.int64)):
         ties, starts = order.ties, order.starts
         # All rows of one time belong to the burn-in, or none.
         burned = int(np.append(starts[starts >= burned], n_rows).min())
@@ -96,6 +111,25 @@ def pause(walk: Walk, at: int) -> None:
     if len(walk.starts) and at == walk.state[PIVOT]:
         for i in range(len(walk.totals)):
             walk.held[i] = walk.totals[i]
+
+
+@kernel
+def cut_pieces(walk: Walk, start: int, stop: int, ends: Array, marks: Array) -> int:
+    """Cut the ranks [start, stop) where segments and their last ties begin; write where each piece ends, and its mark.
+
+    It gives the number of pieces.
+    """
+    at, count, tied = start, 0, len(walk.starts) > 0
+    while at < stop:
+        mark = 0
+        if at == walk.state[END]:
+            mark = BEGINS | FROM_KEPT if enter(walk, at) else BEGINS
+        mark |= KEEP_BEFORE if tied and at == walk.state[PIVOT] else 0
+        at = leg(walk, at, stop)
+        mark |= KEEP_AFTER if tied and at == walk.state[PIVOT] else 0
+        ends[count], marks[count] = at, mark
+        count += 1
+    return count
 
 
 def edges_of(n_rows: int, size: int, starts: Array | None = None) -> list[tuple[int, int]]:

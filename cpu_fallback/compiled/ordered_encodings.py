@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.block_moments import room_for_moments
-from cpu_fallback.compiled.border import codes_of, parts_of
+from cpu_fallback.compiled.border import codes_of
 from cpu_fallback.compiled.checkpoints import cut_order, edges_of, walk_of
 from cpu_fallback.compiled.moments import shape_of
 from cpu_fallback.compiled.ordered import table_of
 from cpu_fallback.compiled.ordered_counts import encode_from_counts
 from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, encode_from_digits, tile_of
-from cpu_fallback.compiled.ordered_pairs import encode_from_pairs, form_of
+from cpu_fallback.compiled.ordered_pairs import PairWalk, form_of
 from cpu_fallback.compiled.row_encodings import CellRule, destination
 from cpu_fallback.compiled.sums import accumulate
 from cpu_fallback.fused_rules import FusedRule, RowEncodings, Written
@@ -53,11 +53,13 @@ def ordered_encodings(
         return None
     length, first_output = n_classes * layout.width, n_classes - out.values.shape[1]
     walk = walk_of(order, n_rows, burn_in, length)
-    if (form := form_of(rows, order, rule)) is not None:
-        n_open = encode_from_pairs(parts_of(rows, layout), n_categories + 2, order, form, walk, to)
-        if not n_open:
-            return Written(accumulate(rows, shape)[:, 0], 0)
-        n_rows = n_open
+    if n_rows and (form := form_of(rows, order, rule)) is not None:
+        pairs = PairWalk(rows, shape, order, form, walk, to)
+        n_rows = pairs.encode()
+        if not n_rows:
+            sums = pairs.sums_of_rows()
+            return Written(accumulate(rows, shape)[:, 0] if sums is None else sums, 0)
+        walk = walk_of(order, len(rows), burn_in, length)
     table = table_of(n_categories + 2, length, bool(len(walk.starts)))
     if rows.classes is not None and rows.weight is None and layout.count.whole:
         # Only for a random order are row numbers computed tile by tile.

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import REAL, Array, inlined, stage
+from cpu_fallback.compiled.border import REAL, Array, Numbers, inlined, set_all, stage
 from cpu_fallback.compiled.closed_forms import weigh
 from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.ties import two_sum
@@ -31,6 +31,8 @@ N_LOW, N_LOST = 8, 9
 ESTIMATE_WIDTH, BLEND_WIDTH, WEIGHED_WIDTH = 4, 8, 10
 # A part of Q errs by at most so much of itself.
 PART_BOUND = 2.0**-100
+# Lines over which neighbouring rows are spread, so that additions need not wait for each other.
+LANES = 4
 
 
 class Form(NamedTuple):
@@ -39,18 +41,15 @@ class Form(NamedTuple):
     Parameters
     ----------
     width : int
-        Numbers of a line.
+        Numbers from one line to the next.
     weighted, blends : bool
         Whether rows have weights, and whether Q is needed.
-    lanes : int
-        Lines over which the rows of all categories are spread, so that additions need not wait for each other.
     rule : FusedRule
     """
 
     width: int
     weighted: bool
     blends: bool
-    lanes: int
     rule: FusedRule
 
 
@@ -91,12 +90,12 @@ def add_square(v: float, weight: float, centre: float, sums: Array, at: int) -> 
 
 
 @inlined
-def add_row(v: float, weight: float, product: float, error: float, form: Form, sums: Array, at: int, home: int) -> None:
-    """Add a row to a line; the centre is that of the line `home`."""
+def add_row(
+    v: float, weight: float, product: float, error: float, centre: float, form: Form, sums: Array, at: int
+) -> None:
+    """Add a row to a line."""
     if form.blends:
-        if sums[np.uint64(home + N)] == 0.0:
-            sums[np.uint64(home + CENTRE)] = v
-        add_square(v, weight, sums[np.uint64(home + CENTRE)], sums, at)
+        add_square(v, weight, centre, sums, at)
     total, low, lost = add_pair(sums[np.uint64(at)], sums[np.uint64(at + S_LOW)], product, error)
     sums[np.uint64(at)], sums[np.uint64(at + S_LOW)] = total, low
     if form.weighted:
@@ -122,15 +121,43 @@ def see(sums: Array, at: int, form: Form, out: Array, to: int, step: int) -> Non
 
 
 @stage
-def see_all(sums: Array, at: int, form: Form, out: Array, to: int) -> None:
-    """Write the sums of all lanes, the first of which begins at `at`."""
-    see(sums, at, form, out, to, 1)
-    for lane in range(1, form.lanes):
-        other = at + lane * form.width
-        out[to], out[to + S_LOW], lost = add_pair(out[to], out[to + S_LOW], sums[other], sums[other + S_LOW])
-        out[to + NOISE] += sums[other + NOISE] + lost
-        out[to + N] += sums[other + N]
-        if form.blends:
-            high, low, lost = add_pair(out[to + Q], out[to + Q_LOW], sums[other + Q], sums[other + Q_LOW])
-            out[to + Q], out[to + Q_LOW] = high, low
-            out[to + Q_NOISE] += sums[other + Q_NOISE] + lost
+def add_line(sums: Array, at: int, form: Form, out: Array, to: int) -> None:
+    """Add a line to another one, which has the same centre."""
+    out[to], out[to + S_LOW], lost = add_pair(out[to], out[to + S_LOW], sums[at], sums[at + S_LOW])
+    out[to + NOISE] += sums[at + NOISE] + lost
+    if form.blends:
+        out[to + Q], out[to + Q_LOW], lost = add_pair(out[to + Q], out[to + Q_LOW], sums[at + Q], sums[at + Q_LOW])
+        out[to + Q_NOISE] += sums[at + Q_NOISE] + lost
+    if form.weighted:
+        out[to + N], out[to + N_LOW], lost = add_pair(out[to + N], out[to + N_LOW], sums[at + N], sums[at + N_LOW])
+        out[to + N_LOST] += sums[at + N_LOST] + lost
+    else:
+        out[to + N] += sums[at + N]
+
+
+@inlined
+def number_and_weight(numbers: Numbers, row: np.uint64, form: Form) -> tuple[float, float, float, float]:
+    """Give target and weight of a row, their product, and its rounding error."""
+    v = number_of(numbers.target[row], numbers.target_kind)
+    if not form.weighted:
+        return v, 1.0, v, 0.0
+    weight = number_of(numbers.weight[row], numbers.weight_kind)
+    product = weight * v
+    return v, weight, product, product_error(product, weight, v)
+
+
+@stage
+def sum_piece(numbers: Numbers, begin: int, end: int, centre: float, form: Form, lanes: Array, to: Array) -> bool:
+    """Write the sums of neighbouring rows; tell whether all of their numbers are in range."""
+    known, line = True, len(lanes) // LANES
+    set_all(lanes, 0.0)
+    for i in range(begin, end):
+        v, weight, product, error = number_and_weight(numbers, np.uint64(i), form)
+        known &= is_moderate(v) & is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
+        add_row(v, weight, product, error, centre, form, lanes, (i & (LANES - 1)) * line)
+    set_all(to, 0.0)
+    if form.blends:
+        to[CENTRE] = centre
+    for lane in range(LANES):
+        add_line(lanes, lane * line, form, to, 0)
+    return known

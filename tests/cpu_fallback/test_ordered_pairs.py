@@ -1,5 +1,6 @@
 """Encodings in an order by pairs of floats with a bound, and by exact sums: both give the same bits."""
 
+from dataclasses import replace
 from importlib import import_module
 from itertools import product
 
@@ -18,7 +19,7 @@ from cpu_fallback.fused_rules import (
     Shrinkage,
 )
 from cpu_fallback.row_numbers import Permutation, RowOrder, TimeOrder
-from cpu_fallback.types import Layout, Rows, SumShape
+from cpu_fallback.types import Layout, Rows, SumShape, carry
 from gpu_encode.sums import category_sums
 from tests.cases import pairs
 from tests.cpu_fallback.test_estimates_by_age import DRAWS, N_CATEGORIES, draw_rows
@@ -26,6 +27,7 @@ from tests.cpu_fallback.test_estimates_by_age import RULES as M_ESTIMATES
 
 # Orders of the rows, random, in time, and with weights.
 KINDS = ("rows", "random", "times", "weighed times")
+WEIGHED = (("weighed times", 1), ("weighed times", 30))
 RULES = {
     **M_ESTIMATES,
     "least weight": FusedRule(Blend(Shrinkage(M_ESTIMATE, 3.0), 2.0, True, -7.0), True, 0.0, AS_PRIOR),
@@ -45,13 +47,13 @@ def ordered():
 @pytest.fixture
 def open_rows(ordered, monkeypatch):
     """Return a list: how many first rows each call left to exact code."""
-    found, encode = [], ordered.encode_from_pairs
+    found, encode = [], ordered.PairWalk.encode
 
-    def watched(*given):
-        found.append(encode(*given))
+    def watched(walk):
+        found.append(encode(walk))
         return found[-1]
 
-    monkeypatch.setattr(ordered, "encode_from_pairs", watched)
+    monkeypatch.setattr(ordered.PairWalk, "encode", watched)
     return found
 
 
@@ -77,6 +79,7 @@ class Data:
         values, unseen = np.full((n_rows, 1), -1.0, dtype, order="F"), np.ones(n_rows, np.bool_)
         out = RowEncodings(values, unseen)
         found = ops.fused.ordered_encodings(self.rows, self.shape, self.order, burn_in, rule, out)
+        carry(found.accumulators, self.shape.layout)
         return values.tobytes(), unseen.tobytes(), found.accumulators.tobytes(), found.lost
 
 
@@ -101,6 +104,35 @@ def test_tiles_end_where_a_time_ends(compiled, ordered, monkeypatch, rule, kind)
     monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_pairs"), "TILE", 16)
     for rows_of_time in (1, 7, 100):
         assert_same(compiled, ordered, monkeypatch, Data(compiled, "real", 900, kind, rows_of_time), RULES[rule])
+
+
+@pytest.mark.parametrize("rule", ["mean", "unseen", "blend", "least weight of a blend"])
+@pytest.mark.parametrize(("kind", "rows_of_time"), [("rows", 1), ("random", 1), ("times", 1), ("times", 7), *WEIGHED])
+def test_categories_are_shared_by_threads(compiled, ordered, monkeypatch, rule, kind, rows_of_time):
+    threads = import_module("cpu_fallback.compiled.threads")
+    monkeypatch.setattr(threads, "SMALLEST_SHARE", 1)
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_pairs"), "TILE", 300)
+    for n_threads, n_categories in ((2, 1), (3, 7), (5, 400)):
+        threads.set_threads(n_threads)
+        for target in ("real", "whole"):
+            data = Data(compiled, target, 900, kind, rows_of_time, n_categories)
+            assert_same(compiled, ordered, monkeypatch, data, RULES[rule])
+    threads.set_threads(None)
+
+
+@pytest.mark.parametrize("kind", ["rows", "random", "times"])
+@pytest.mark.parametrize("target", ["real", "whole", "float32"])
+def test_pairs_give_the_sums_of_all_rows(compiled, ordered, monkeypatch, target, kind):
+    def fails(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(ordered, "accumulate", fails)
+    data = Data(compiled, target, 700, kind)
+    data.shape = data.shape._replace(layout=replace(data.shape.layout, square=None))
+    found = data.encode(compiled, RULES["mean"])[2]
+    expected = compiled.accumulate(data.rows, data.shape)
+    carry(expected, data.shape.layout)
+    assert found == expected.tobytes()
 
 
 @pytest.mark.parametrize("numbers", [[0.0, -0.0], [1.0, -1.0], [0.5], [5e-324, 1.0], [1e16, 1.0, -1e16]], ids=str)
