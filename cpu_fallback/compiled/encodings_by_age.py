@@ -34,7 +34,9 @@ from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered import Table, table_of
 from cpu_fallback.compiled.ordered_digits import run_for_rows, write_rows
 from cpu_fallback.compiled.ordered_encodings import tile_size
+from cpu_fallback.compiled.ordered_pairs import form_of
 from cpu_fallback.compiled.row_encodings import CellRule, Destination, destination
+from cpu_fallback.compiled.window_pairs import WindowWalk
 from cpu_fallback.decay import blocks_of, factors_of, layout_of, room_for_two_blocks, spans_of
 from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule, RowEncodings
 from cpu_fallback.row_numbers import TimeOrder
@@ -309,14 +311,29 @@ def encodings_by_age(
     # All rows of one time get encodings, or none of them.
     first = np.searchsorted(order.starts, burn_in)
     burned = int(order.starts[first]) if first < len(order.starts) else len(order.rows)
+    n_open = encode_from_pairs(rows, shape, order, burned, rule, to)
+    if not n_open:
+        return 0
+    return encode_from_sums(rows, shape, first_ranks(order, n_open), burned, rule, to)
+
+
+def encode_from_pairs(
+    rows: "Rows", shape: "SumShape", order: TimeOrder, burned: int, rule: FusedRule, to: Destination
+) -> int:
+    """Write encodings by pairs of floats; give the number of first ranks whose rows exact code has to encode."""
     if has_pairs(rows, order, rule):
-        n_open = estimates_by_age(rows, shape.n_categories + 2, shape.layout, order, burned, rule, to)
-        if not n_open:
-            return 0
-        times, steps = int(order.ties[n_open - 1]) + 1, order.steps
-        assert steps is not None
-        order = TimeOrder(order.rows[:n_open], order.ties[:n_open], order.starts[:times], None, steps[:times])
-    return encode_from_sums(rows, shape, order, burned, rule, to)
+        return estimates_by_age(rows, shape.n_categories + 2, shape.layout, order, burned, rule, to)
+    form = None if order.steps is not None or not len(rows) else form_of(rows, order, rule)
+    return len(order.rows) if form is None else WindowWalk(rows, shape, order, form, burned, to).encode()
+
+
+def first_ranks(order: TimeOrder, number: int) -> TimeOrder:
+    """Give an order's first ranks, at least so many, up to the end of a time."""
+    starts, firsts, steps = order.starts, order.firsts, order.steps
+    times = int(order.ties[number - 1]) + 1
+    stop = int(starts[times]) if times < len(starts) else len(order.rows)
+    parts = (None if part is None else part[:times] for part in (firsts, steps))
+    return TimeOrder(order.rows[:stop], order.ties[:stop], starts[:times], *parts)
 
 
 def encode_from_sums(

@@ -13,51 +13,31 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import (
-    REAL,
-    Array,
-    RowParts,
-    freeze,
-    kernel,
-    parts_of,
-    set_all,
-    stage,
-)
-from cpu_fallback.compiled.checkpoints import (
-    BEGINS,
-    FROM_KEPT,
-    KEEP_AFTER,
-    KEEP_BEFORE,
-    Walk,
-    cut_pieces,
-    edges_of,
-    rises,
-    rows_of,
-)
+from cpu_fallback.compiled.border import REAL, Array, freeze, inlined, kernel, parts_of, set_all, stage
+from cpu_fallback.compiled.checkpoints import Walk, cut_pieces, edges_of
 from cpu_fallback.compiled.digits import HALF, MASK, parts
-from cpu_fallback.compiled.folds import walk_share
-from cpu_fallback.compiled.pair_encodings import BLOCK, PRIOR_WIDTH, Priors, encode_block, room_for_block, write_prior
+from cpu_fallback.compiled.order_pieces import Pieces, find_priors, sum_pieces
+from cpu_fallback.compiled.order_tiles import NO_NUMBERS, OrderReader, Tile
+from cpu_fallback.compiled.pair_encodings import BLOCK, PRIOR_WIDTH, Priors, encode_block, room_for_block
 from cpu_fallback.compiled.row_encodings import Destination, flag, write
 from cpu_fallback.compiled.running_pairs import (
     BLEND_WIDTH,
     CENTRE,
     ESTIMATE_WIDTH,
-    LANES,
     NOISE,
     S_LOW,
     WEIGHED_WIDTH,
     Form,
     N,
-    add_line,
     add_row,
     is_moderate,
     number_and_weight,
+    number_of,
     see,
-    sum_piece,
 )
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, FusedRule
 from cpu_fallback.memory import empty, zeros
-from cpu_fallback.row_numbers import Order, Permutation, TimeOrder
+from cpu_fallback.row_numbers import Order, TimeOrder
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Rows, SumShape
@@ -70,30 +50,6 @@ FEW_ROWS = 1 << 16
 # Lines of 16 numbers are two lines of a cache, so that no two threads write to one line.
 WEIGHED_STEP, CACHE_LINE = 16, 64
 GOLDEN = np.uint64(0x9E3779B1)
-NO_NUMBERS = freeze(np.zeros(0, np.int64), np.int64)
-
-
-class Tile(NamedTuple):
-    """Rows of neighbouring ranks, from `base` on, and their numbers and times; both may be empty.
-
-    Without numbers, the rows are in their own order.
-    """
-
-    rows: RowParts
-    base: int
-    numbers: Array
-    ties: Array
-    start: int
-    size: int
-
-
-class Pieces(NamedTuple):
-    """Pieces of a tile: the rank at which each ends, its mark, the number of its prior, and its sums."""
-
-    ends: Array
-    marks: Array
-    prior_of: Array
-    sums: Array
 
 
 class ShareRoom(NamedTuple):
@@ -107,57 +63,10 @@ class ShareRoom(NamedTuple):
     numbers: Array
 
 
-@kernel
-def gather_rows(
-    rows: RowParts, numbers: Array, start: int, stop: int, codes: Array, target: Array, weight: Array
-) -> None:
-    """Copy the rows with the numbers [start, stop)."""
-    for i in range(start, stop):
-        number = np.uint64(numbers[i])
-        codes[i] = rows.codes[number]
-        target[i] = rows.numbers.target[number]
-        if rows.numbers.weight_kind:
-            weight[i] = rows.numbers.weight[number]
-
-
-@kernel
-def sum_pieces(tile: Tile, centre: float, form: Form, pieces: Pieces, first: int, last: int) -> bool:
-    """Write the sums of pieces; tell whether all numbers of their rows are in range."""
-    known, lanes, shift = True, np.empty(LANES * WEIGHED_WIDTH), tile.base - tile.start
-    for piece in range(first, last):
-        begin = pieces.ends[piece - 1] if piece else tile.start
-        to = pieces.sums[piece * WEIGHED_WIDTH : (piece + 1) * WEIGHED_WIDTH]
-        known &= sum_piece(tile.rows.numbers, begin + shift, pieces.ends[piece] + shift, centre, form, lanes, to)
-    return known
-
-
-@stage
-def copy_line(sums: Array, at: int, out: Array, to: int) -> None:
-    """Copy a line of all numbers."""
-    for k in range(WEIGHED_WIDTH):
-        out[to + k] = sums[at + k]
-
-
-@kernel
-def find_priors(pieces: Pieces, count: int, form: Form, bound: float, walk_sums: Array, priors: Priors) -> int:
-    """Write the priors of a tile, of which the first is that of the last tile; give the number of the last one.
-
-    `walk_sums` has the sums of all rows before the tile, and the sums that were kept.
-    """
-    prior = 0
-    for piece in range(count):
-        mark = pieces.marks[piece]
-        if mark & BEGINS:
-            prior += 1
-            copy_line(walk_sums, WEIGHED_WIDTH if mark & FROM_KEPT else 0, priors.sums, prior * WEIGHED_WIDTH)
-            write_prior(priors.sums, prior * WEIGHED_WIDTH, bound, form, priors.forms, prior * PRIOR_WIDTH)
-        if mark & KEEP_BEFORE:
-            copy_line(walk_sums, 0, walk_sums, WEIGHED_WIDTH)
-        add_line(pieces.sums, piece * WEIGHED_WIDTH, form, walk_sums, 0)
-        if mark & KEEP_AFTER:
-            copy_line(walk_sums, 0, walk_sums, WEIGHED_WIDTH)
-        pieces.prior_of[piece] = prior
-    return prior
+@inlined
+def owner_of(line: int, n_shares: np.uint64) -> np.uint64:
+    """Give the thread that has a line; two lines may lie in one line of the cache."""
+    return ((np.uint64(line >> 1) * GOLDEN & MASK) * n_shares) >> HALF
 
 
 @stage
@@ -169,9 +78,7 @@ def pick_rows(tile: Tile, begin: int, end: int, n_lines: int, share: tuple[int, 
         code = np.int64(codes[i])
         line = code + n_lines if code < 0 else code
         room.places[count], room.lines[count] = begin + i, line
-        # Two lines may lie in one line of the cache.
-        owner = ((np.uint64(line >> 1) * GOLDEN & MASK) * n_shares) >> HALF
-        count += np.uint64(owner == mine)
+        count += np.uint64(owner_of(line, n_shares) == mine)
     return np.int64(count)  # type: ignore[return-value]
 
 
@@ -205,31 +112,75 @@ def fetch_lines(lines: Array, form: Form, sums: Array) -> bool:
 
 
 @stage
-def pass_rows(tile: Tile, count: int, form: Form, sums: Array, room: ShareRoom) -> None:
-    """Let rows see the lines of their categories, then add them, time by time."""
+def take_away(
+    leaving: Tile, begin: int, end: int, n_lines: int, share: tuple[int, int], form: Form, sums: Array
+) -> None:
+    """Take rows of a thread away that leave a window, from place `begin` to `end`."""
+    mine, n_shares = np.uint64(share[0]), np.uint64(share[1])
+    for place in range(leaving.base + begin, leaving.base + end):
+        code = np.int64(leaving.rows.codes[np.uint64(place)])
+        line = code + n_lines if code < 0 else code
+        if owner_of(line, n_shares) == mine:
+            at = line * form.width
+            v = number_of(leaving.rows.numbers.target[np.uint64(place)], leaving.rows.numbers.target_kind)
+            add_row(v, -1.0, -v, 0.0, sums[np.uint64(at + CENTRE)] if form.blends else 0.0, form, sums, at)
+            if sums[np.uint64(at + N)] == 0.0:
+                # No error is left of the rows that have left.
+                for k in range(form.width):
+                    sums[np.uint64(at + k)] = 0.0
+
+
+@stage
+def add_picked(tile: Tile, place: int, line: int, form: Form, sums: Array) -> None:
+    """Add a picked row to the line of its category."""
+    at = line * form.width
+    v, weight, product, error = number_and_weight(tile.rows.numbers, np.uint64(tile.base + place), form)
+    centre = 0.0
+    if form.blends:
+        if sums[np.uint64(at + N)] == 0.0:
+            sums[np.uint64(at + CENTRE)] = v
+        centre = sums[np.uint64(at + CENTRE)]
+    add_row(v, weight, product, error, centre, form, sums, at)
+
+
+@stage
+def pass_rows(
+    tile: Tile,
+    leaving: Tile,
+    gone: Array,
+    left: int,
+    count: int,
+    n_lines: int,
+    share: tuple[int, int],
+    form: Form,
+    sums: Array,
+    room: ShareRoom,
+) -> int:
+    """Let rows see the lines of their categories, then add them, time by time.
+
+    With a window, rows that have left are taken away before.  It gives the number of these rows in the tile so far.
+    """
     i, size, tied, width = 0, len(room.lines), len(tile.ties) > 0, form.width
     while i < count:
         end = i + 1
         while tied and end < count and room.ties[end] == room.ties[i]:
             end += 1
+        if len(gone):
+            now = gone[room.prior_of[np.uint64(i)]] - leaving.start
+            take_away(leaving, left, now, n_lines, share, form, sums)
+            left = now
         for k in range(i, end):
             see(sums, room.lines[np.uint64(k)] * width, form, room.seen, k, size)
         for k in range(i, end):
-            at = room.lines[np.uint64(k)] * width
-            place = np.uint64(tile.base + room.places[np.uint64(k)])
-            v, weight, product, error = number_and_weight(tile.rows.numbers, place, form)
-            centre = 0.0
-            if form.blends:
-                if sums[np.uint64(at + N)] == 0.0:
-                    sums[np.uint64(at + CENTRE)] = v
-                centre = sums[np.uint64(at + CENTRE)]
-            add_row(v, weight, product, error, centre, form, sums, at)
+            add_picked(tile, room.places[np.uint64(k)], room.lines[np.uint64(k)], form, sums)
         i = end
+    return left
 
 
 @kernel
 def encode_share(
     tile: Tile,
+    leaving: Tile,
     pieces: Pieces,
     priors: Priors,
     form: Form,
@@ -243,9 +194,9 @@ def encode_share(
 ) -> int:
     """Add and encode those rows of a tile whose categories a thread has; give the rank of the last open row plus one.
 
-    It is zero if no row stays open.
+    It is zero if no row stays open.  With a window, the rows `leaving` leave at the tile's times.
     """
-    block, last, at, piece, size = room_for_block(), 0, 0, 0, len(room.lines)
+    block, last, at, piece, size, left = room_for_block(), 0, 0, 0, len(room.lines), 0
     while at < tile.size:
         end = min(at + FETCHED * share[1], tile.size)
         while len(tile.ties) and end < tile.size and tile.ties[end] == tile.ties[end - 1]:
@@ -256,7 +207,7 @@ def encode_share(
             continue
         piece = describe_rows(tile, pieces, piece, count, room)
         if fetch_lines(room.lines[:count], form, sums):
-            pass_rows(tile, count, form, sums, room)
+            left = pass_rows(tile, leaving, pieces.gone, left, count, n_lines, share, form, sums, room)
         for first in range(0, count, BLOCK):
             stop = min(first + BLOCK, count)
             mine, numbers = room.prior_of[first:stop], room.numbers[first:stop]
@@ -266,6 +217,8 @@ def encode_share(
             last = tile.start + open_row if open_row else last
             write(block.values[: stop - first], to.columns[0], numbers, 0, to.wide, to.narrow)
             flag(block.counted[: stop - first], numbers, 0, to.unseen)
+    if len(pieces.gone):
+        take_away(leaving, left, leaving.size, n_lines, share, form, sums)
     return last
 
 
@@ -321,7 +274,7 @@ def form_of(rows: "Rows", order: Order, rule: FusedRule) -> Form | None:
     known = known and (rule.by_mean or is_moderate(rule.prior)) and not (weighted and rule.blend.least)
     if not known or rows.classes is not None or rows.target is None or rows.target.ndim > 1:
         return None
-    if isinstance(order, TimeOrder) and (order.firsts is not None or order.steps is not None):
+    if isinstance(order, TimeOrder) and (order.steps is not None or (order.firsts is not None and weighted)):
         return None
     return Form(WEIGHED_STEP if weighted else BLEND_WIDTH if blends else ESTIMATE_WIDTH, weighted, blends, rule)
 
@@ -344,20 +297,26 @@ class PairWalk:
     form : Form
     walk : Walk
     to : Destination
+    tile : int, optional
+        Rows of a tile.
     """
 
-    def __init__(self, rows: "Rows", shape: "SumShape", order: Order, form: Form, walk: Walk, to: Destination) -> None:
-        self.rows, self.order, self.form, self.walk, self.to = parts_of(rows, shape.layout), order, form, walk, to
-        self.shape, self.n_lines, tied = shape, shape.n_categories + 2, len(walk.starts) > 0
-        self.edges = edges_of(walk.n_rows, TILE, walk.starts if tied else None)
+    def __init__(
+        self,
+        rows: "Rows",
+        shape: "SumShape",
+        order: Order,
+        form: Form,
+        walk: Walk,
+        to: Destination,
+        tile: int | None = None,
+    ) -> None:
+        self.rows, self.shape, self.form, self.walk, self.to = parts_of(rows, shape.layout), shape, form, walk, to
+        self.n_lines, tied = shape.n_categories + 2, len(walk.starts) > 0
+        self.edges = edges_of(walk.n_rows, tile or TILE, walk.starts if tied else None)
+        self.reader, self.n_shares = OrderReader(self.rows, order, walk.ties), len(threads.shares(walk.n_rows))
         self.sums, self.all_rows = lines_of(self.n_lines * form.width), np.zeros(2 * WEIGHED_WIDTH)
         self.bound = ((2 * walk.n_rows if form.weighted else 0) + OTHER_STEPS) * ROW_BOUND
-        self.numbers = numbers_of_ranks(order)
-        size = max((stop - start for start, stop in self.edges), default=0)
-        self.cuts = empty((3, 2 * size), np.int64)
-        gathered = 0 if self.numbers is None else size
-        self.copies = empty(gathered, np.int32), *empty((3, gathered), np.uint64)
-        self.n_shares = len(threads.shares(walk.n_rows))
         longest = FETCHED * self.n_shares + (int(np.diff(walk.starts, append=walk.n_rows).max()) if tied else 0)
         # Without weights, the low part of N stays zero.
         self.rooms = [
@@ -365,14 +324,8 @@ class PairWalk:
             for _ in range(self.n_shares)
         ]
         self.priors = Priors(np.zeros(WEIGHED_WIDTH), np.zeros(PRIOR_WIDTH))
-        self.centre = self.all_rows[[CENTRE, WEIGHED_WIDTH + CENTRE]] = self.first_target(rows)
-
-    def first_target(self, rows: "Rows") -> float:
-        """Give the target of the first row in the order."""
         assert rows.target is not None
-        if isinstance(self.order, Permutation):
-            return float(rows.target[rows_of(self.order, 0, 1)[0]])
-        return float(rows.target[0 if self.numbers is None else self.numbers[0]])
+        self.centre = self.all_rows[[CENTRE, WEIGHED_WIDTH + CENTRE]] = float(rows.target[self.reader.first_row()])
 
     def encode(self) -> int:
         """Encode all tiles; give the number of first ranks whose rows exact code has to encode."""
@@ -387,26 +340,12 @@ class PairWalk:
 
     def encode_tile(self, start: int, stop: int) -> int | None:
         """Encode a tile; give the rank of the last open row plus one, or zero; None if numbers are out of range."""
-        ends, marks, prior_of = self.cuts
-        count = cut_pieces(self.walk, start, stop, ends, marks)
-        pieces = Pieces(ends, marks, prior_of, np.empty(count * WEIGHED_WIDTH))
-        tile = self.tile_of(start, stop)
-        goals = start + (stop - start) * np.arange(1, self.n_shares) // self.n_shares
-        cuts = [0, *np.searchsorted(ends[:count], goals).tolist(), count]
-        known = [True] * self.n_shares
-
-        def read(share: int) -> None:
-            first, last = cuts[share : share + 2]
-            if first < last:
-                self.read(tile, int(ends[first - 1]) - start if first else 0, int(ends[last - 1]) - start)
-                known[share] = sum_pieces(tile, self.centre, self.form, pieces, first, last)
-
-        threads.run(read, self.n_shares)
-        if not all(known):
+        tile = self.reader.tile(start, stop)
+        leaving, pieces = self.sum_tile(tile)
+        if pieces is None:
             return None
-        self.priors = self.find_priors(pieces, count)
         found = [0] * self.n_shares
-        given = tile, pieces, self.priors, self.form, self.sums, self.n_lines
+        given = tile, leaving, pieces, self.priors, self.form, self.sums, self.n_lines
 
         def encode(share: int) -> None:
             room = self.rooms[share]
@@ -415,26 +354,37 @@ class PairWalk:
         threads.run(encode, self.n_shares)
         return max(found)
 
-    def tile_of(self, start: int, stop: int) -> Tile:
-        """Describe the rows of a tile."""
-        ties, size = self.walk.ties[start:stop], stop - start
-        if self.numbers is None:
-            return Tile(self.rows, start, NO_NUMBERS, ties, start, size)
-        codes, target, weight, numbers = self.copies
-        if len(self.numbers):
-            numbers = self.numbers[start:stop]
-        given = self.rows.numbers._replace(target=freeze(target, np.uint64), weight=freeze(weight, np.uint64))
-        rows = self.rows._replace(codes=freeze(codes, np.int32), numbers=given)
-        return Tile(rows, 0, freeze(numbers.view(np.int64), np.int64), ties, start, size)
+    def sum_tile(self, tile: Tile) -> tuple[Tile, Pieces | None]:
+        """Read a tile, and set its priors; give the rows that leave, and its pieces, or None if numbers are not known.
 
-    def read(self, tile: Tile, begin: int, end: int) -> None:
-        """Copy rows of a tile into their order, from place `begin` to `end`."""
-        if self.numbers is None:
-            return
-        codes, target, weight, numbers = self.copies
-        if isinstance(self.order, Permutation):
-            walk_share(self.order, False, tile.start, begin, end, numbers.view(np.int64))
-        gather_rows(self.rows, tile.numbers, begin, end, codes, target, weight)
+        Without a window, no rows leave.
+        """
+        ends, marks, prior_of = empty((3, 2 * tile.size), np.int64)
+        count = cut_pieces(self.walk, tile.start, tile.start + tile.size, ends, marks)
+        pieces = Pieces(ends, marks, prior_of, np.empty(count * WEIGHED_WIDTH), NO_NUMBERS)
+        held = [freeze(part, np.int64) for part in (ends, marks, prior_of)]
+        given = Pieces(held[0], held[1], held[2], pieces.sums, NO_NUMBERS)
+        cuts = self.share_pieces(tile, ends[:count])
+        known = [True] * self.n_shares
+
+        def read(share: int) -> None:
+            first, last = cuts[share : share + 2]
+            if first < last:
+                self.reader.read(tile, *self.places_of(tile, ends, first, last))
+                known[share] = sum_pieces(tile, self.centre, self.form, pieces, first, last)
+
+        threads.run(read, self.n_shares)
+        self.priors = self.find_priors(pieces, count)
+        return tile, given if all(known) else None
+
+    def share_pieces(self, tile: Tile, ends: Array) -> list[int]:
+        """Give the piece at which each thread begins, and the number of pieces."""
+        goals = tile.start + tile.size * np.arange(1, self.n_shares) // self.n_shares
+        return [0, *np.searchsorted(ends, goals).tolist(), len(ends)]
+
+    def places_of(self, tile: Tile, ends: Array, first: int, last: int) -> tuple[int, int]:
+        """Give the places at which some pieces of a tile begin and end."""
+        return int(ends[first - 1]) - tile.start if first else 0, int(ends[last - 1]) - tile.start
 
     def find_priors(self, pieces: Pieces, count: int) -> Priors:
         """Give the priors of a tile, of which the first is the last one of the tile before."""
@@ -456,14 +406,3 @@ class PairWalk:
 
         threads.run(work, len(ranges))
         return out if all(exact) else None
-
-
-def numbers_of_ranks(order: Order) -> Array | None:
-    """Give the row of each rank; None if the rows keep their order, and nothing for a random order."""
-    if isinstance(order, Permutation):
-        return NO_NUMBERS
-    if not isinstance(order, TimeOrder):
-        return None
-    numbers = freeze(order.rows, np.int64)
-    same = len(numbers) and numbers[0] == 0 and numbers[-1] == len(numbers) - 1 and rises(numbers)
-    return None if same else numbers

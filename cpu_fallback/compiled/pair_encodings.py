@@ -24,8 +24,8 @@ Blends
 ------
 F is the result of the steps of `blend_one` on M = S / N, mu, N, and on V = N Q - (S - N c)**2, of the category and of
 all rows, each rounded once.  Each of these is decided on its own, M like mu above.  If Q and its noise G are zero, all
-targets are c, and V is zero.  Otherwise, with the N_LOST L of N, P = S - N c is within E + L abs(c) + 2**-100 (abs(S) +
-abs(N c)), which is called h, and V is within
+targets are c, and V is zero; so it is for a single row without a weight.  Otherwise, with the N_LOST L of N, P = S - N
+c is within E + L abs(c) + 2**-100 (abs(S) + abs(N c)), which is called h, and V is within
 
     e = 9/8 (2**-100 (N Q + P**2) + h (2 abs(P) + h) + N G + L Q).
 
@@ -138,7 +138,9 @@ def spread_of(
 
 
 @inlined
-def moments_of(sums: Array, at: np.uint64, step: np.uint64, bound: float) -> tuple[float, bool, float, float, bool]:
+def moments_of(
+    sums: Array, at: np.uint64, step: np.uint64, bound: float, weighted: bool
+) -> tuple[float, bool, float, float, bool]:
     """Give the mean of sums, V and N, and tell whether the mean, and whether both others, are certain."""
     total, total_low, noise = sums[at], sums[at + np.uint64(S_LOW) * step], sums[at + np.uint64(NOISE) * step]
     count, count_low = sums[at + np.uint64(N) * step], sums[at + np.uint64(N_LOW) * step]
@@ -147,7 +149,8 @@ def moments_of(sums: Array, at: np.uint64, step: np.uint64, bound: float) -> tup
     q_noise = sums[at + np.uint64(Q_NOISE) * step]
     spread, n, sure = spread_of(total, total_low, noise, count, count_low, lost, q, q_low, q_noise, centre, bound)
     mean, mean_sure = ends_of(*mean_of(total, total_low, noise, count, count_low, bound))
-    return mean, mean_sure, spread, n, sure
+    single = (count == 1.0) & (not weighted)
+    return mean, mean_sure, 0.0 if single else spread, n, sure | single
 
 
 @stage
@@ -160,7 +163,7 @@ def write_prior(sums: Array, at: int, bound: float, form: Form, out: Array, to: 
     found, sure = (np.nan, True) if weight == 0.0 else (found, sure)
     out[to + MU], out[to + MU_KNOWN] = found if rule.by_mean else rule.prior, sure or not rule.by_mean
     if form.blends:
-        _, _, spread, n, sure = moments_of(sums, np.uint64(at), np.uint64(1), bound)
+        _, _, spread, n, sure = moments_of(sums, np.uint64(at), np.uint64(1), bound, form.weighted)
         out[to + SPREAD], out[to + WEIGHT], out[to + SPREAD_KNOWN] = spread, n, sure
         return
     out[to + PART], out[to + PART_LOW] = weigh(mean, mean_low, m) if rule.by_mean else weigh(rule.prior, 0.0, m)
@@ -198,12 +201,20 @@ def weight_of_prior(spread: float, n: float, whole: float, n_all: float) -> floa
 
 @stage
 def blend_block(
-    seen: Array, first: int, size: int, around: Array, bound: float, means: Array, values: Array, sure: Array
+    seen: Array,
+    first: int,
+    size: int,
+    around: Array,
+    bound: float,
+    weighted: bool,
+    means: Array,
+    values: Array,
+    sure: Array,
 ) -> None:
     """Write the means of a block of rows, the weights of their priors, and which blends are certain."""
     for i in range(len(values)):
         row, k = np.uint64(first + i), np.uint64(i)
-        means[i], mean_known, own, n, own_sure = moments_of(seen, row, np.uint64(size), bound)
+        means[i], mean_known, own, n, own_sure = moments_of(seen, row, np.uint64(size), bound, weighted)
         values[i] = weight_of_prior(own, n, around[k + PART_AT], around[k + PART_LOW_AT])
         known = own_sure & (around[k + PART_NOISE_AT] > 0.0) & is_weight(values[i])
         sure[i] = known & mean_known & (around[k + MU_KNOWN_AT] > 0.0)
@@ -235,9 +246,9 @@ def exact_product(high: float, low: float, factor: float) -> tuple[float, float]
 
 
 @stage
-def settle_spread(sums: Array, at: int, step: int, bound: float) -> tuple[float, float, bool]:
+def settle_spread(sums: Array, at: int, step: int, bound: float, weighted: bool) -> tuple[float, float, bool]:
     """Give V and N, and tell whether both are certain, by exact steps if the bound leaves V open."""
-    _, _, spread, n, sure = moments_of(sums, np.uint64(at), np.uint64(step), bound)
+    _, _, spread, n, sure = moments_of(sums, np.uint64(at), np.uint64(step), bound, weighted)
     noise = sums[at + NOISE * step] + sums[at + Q_NOISE * step] + sums[at + N_LOST * step]
     if sure or noise != 0.0 or sums[at + N_LOW * step] != 0.0:
         return spread, n, sure
@@ -329,8 +340,8 @@ def settle_row(
     if not form.blends:
         return settle_estimate(seen, row, size, prior, at, rule)
     mean, mean_known = settle_mean(seen, row, size)
-    own, n, own_known = settle_spread(seen, row, size, bound)
-    whole, n_all, all_known = settle_spread(prior, at, 1, bound)
+    own, n, own_known = settle_spread(seen, row, size, bound, form.weighted)
+    whole, n_all, all_known = settle_spread(prior, at, 1, bound, form.weighted)
     other = weight_of_prior(own, n, whole, n_all)
     return blend_near(mu, mean, 1.0, other), known & mean_known & own_known & all_known & is_weight(other)
 
@@ -378,7 +389,7 @@ def encode_block(
     values, sure, counted = room.values[:n], room.sure[:n], room.counted[:n]
     spread_priors(prior_of, priors.forms, around)
     if form.blends:
-        blend_block(seen, begin, size, around, bound, means, values, sure)
+        blend_block(seen, begin, size, around, bound, form.weighted, means, values, sure)
     else:
         estimate_block(seen, begin, size, around, bound, form.rule.blend.shrinkage.first, values, sure)
     finish_block(lines, n_lines, seen[N * size + begin : N * size + begin + n], form, around, means, values, counted)

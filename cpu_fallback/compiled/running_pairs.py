@@ -86,14 +86,14 @@ def add_square(v: float, weight: float, centre: float, sums: Array, at: int) -> 
     part, part_low = weigh(square, product_error(square, apart, apart) + 2.0 * apart * rest, weight)
     total, low, lost = add_pair(sums[np.uint64(at + Q)], sums[np.uint64(at + Q_LOW)], part, part_low)
     sums[np.uint64(at + Q)], sums[np.uint64(at + Q_LOW)] = total, low
-    sums[np.uint64(at + Q_NOISE)] += lost + (0.0 if rest == 0.0 and abs(weight) == 1.0 else part * PART_BOUND)
+    sums[np.uint64(at + Q_NOISE)] += lost + (0.0 if rest == 0.0 and abs(weight) == 1.0 else abs(part) * PART_BOUND)
 
 
 @inlined
 def add_row(
     v: float, weight: float, product: float, error: float, centre: float, form: Form, sums: Array, at: int
 ) -> None:
-    """Add a row to a line."""
+    """Add a row to a line, or take it away if its weight and product are negative."""
     if form.blends:
         add_square(v, weight, centre, sums, at)
     total, low, lost = add_pair(sums[np.uint64(at)], sums[np.uint64(at + S_LOW)], product, error)

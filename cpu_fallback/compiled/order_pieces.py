@@ -1,0 +1,64 @@
+"""Pieces of an order whose rows share a prior: their sums as pairs of floats, and the priors."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array, kernel, stage
+from cpu_fallback.compiled.checkpoints import BEGINS, FROM_KEPT, KEEP_AFTER, KEEP_BEFORE
+from cpu_fallback.compiled.order_tiles import Tile
+from cpu_fallback.compiled.pair_encodings import PRIOR_WIDTH, Priors, write_prior
+from cpu_fallback.compiled.running_pairs import LANES, WEIGHED_WIDTH, Form, add_line, sum_piece
+
+
+class Pieces(NamedTuple):
+    """Pieces of a tile: the rank at which each ends, its mark, the number of its prior, and its sums.
+
+    With a window, each piece is a time, and `gone` has the rank before which rows have left by this time.
+    """
+
+    ends: Array
+    marks: Array
+    prior_of: Array
+    sums: Array
+    gone: Array
+
+
+@kernel
+def sum_pieces(tile: Tile, centre: float, form: Form, pieces: Pieces, first: int, last: int) -> bool:
+    """Write the sums of pieces; tell whether all numbers of their rows are in range."""
+    known, lanes, shift = True, np.empty(LANES * WEIGHED_WIDTH), tile.base - tile.start
+    for piece in range(first, last):
+        begin = pieces.ends[piece - 1] if piece else tile.start
+        to = pieces.sums[piece * WEIGHED_WIDTH : (piece + 1) * WEIGHED_WIDTH]
+        known &= sum_piece(tile.rows.numbers, begin + shift, pieces.ends[piece] + shift, centre, form, lanes, to)
+    return known
+
+
+@stage
+def copy_line(sums: Array, at: int, out: Array, to: int) -> None:
+    """Copy a line of all numbers."""
+    for k in range(WEIGHED_WIDTH):
+        out[to + k] = sums[at + k]
+
+
+@kernel
+def find_priors(pieces: Pieces, count: int, form: Form, bound: float, walk_sums: Array, priors: Priors) -> int:
+    """Write the priors of a tile, of which the first is that of the last tile; give the number of the last one.
+
+    `walk_sums` has the sums of all rows before the tile, and the sums that were kept.
+    """
+    prior = 0
+    for piece in range(count):
+        mark = pieces.marks[piece]
+        if mark & BEGINS:
+            prior += 1
+            copy_line(walk_sums, WEIGHED_WIDTH if mark & FROM_KEPT else 0, priors.sums, prior * WEIGHED_WIDTH)
+            write_prior(priors.sums, prior * WEIGHED_WIDTH, bound, form, priors.forms, prior * PRIOR_WIDTH)
+        if mark & KEEP_BEFORE:
+            copy_line(walk_sums, 0, walk_sums, WEIGHED_WIDTH)
+        add_line(pieces.sums, piece * WEIGHED_WIDTH, form, walk_sums, 0)
+        if mark & KEEP_AFTER:
+            copy_line(walk_sums, 0, walk_sums, WEIGHED_WIDTH)
+        pieces.prior_of[piece] = prior
+    return prior
