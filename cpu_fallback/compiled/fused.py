@@ -13,6 +13,7 @@ from cpu_fallback.compiled.keys_by_fold import encode_keys_by_fold, narrow_codes
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
 from cpu_fallback.compiled.log_odds import log_odds_moments
 from cpu_fallback.compiled.ordered_encodings import most_ordered_rows, ordered_encodings
+from cpu_fallback.compiled.sorting import sort_codes
 
 __all__ = [
     "conjunction_gains",
@@ -30,5 +31,6 @@ __all__ = [
     "ordered_encodings",
     "score_conjunctions",
     "seen_from",
+    "sort_codes",
     "sum_keys",
 ]

@@ -82,6 +82,43 @@ def write_ranks(order: Array, ranks: Array) -> None:
         ranks[np.uint64(order[i])] = i
 
 
+@kernel
+def count_codes(codes: Array, counts: Array) -> bool:
+    """Count the rows of each code; tell whether the codes are in order."""
+    rising, before = True, np.int64(0)
+    for i in range(len(codes)):
+        code = np.int64(codes[i])
+        counts[np.uint64(code)] += 1
+        if code < before:
+            rising = False
+        before = code
+    return rising
+
+
+@kernel
+def move_by_code(codes: Array, rising: bool, counts: Array, rows: Array, sorted_codes: Array) -> None:
+    """Write rows and codes in the order of the codes, from the number of rows of each; rows of a code keep theirs."""
+    begin = np.int64(0)
+    for code in range(len(counts)):
+        begin += counts[code]
+        counts[code] = begin - counts[code]
+    for i in range(len(codes)):
+        at, place = np.uint64(codes[i]), np.uint64(i)
+        if not rising:
+            place = np.uint64(counts[at])
+            counts[at] += 1
+        rows[place], sorted_codes[place] = i, np.int64(codes[i])
+
+
+def sort_codes(codes: Array, n_codes: int, /) -> tuple[Array, Array]:
+    """Give rows in the order of their codes, and these codes; see `gpu_encode.seam.ops.FusedOps`."""
+    given, counts = freeze(codes, np.int32), np.zeros(n_codes, np.int64)
+    rising = count_codes(given, counts)
+    rows, sorted_codes = empty(len(codes), np.int64), empty(len(codes), np.int64)
+    move_by_code(given, rising, counts, rows, sorted_codes)
+    return rows, sorted_codes
+
+
 def indices(number: int, dtype: Any) -> Array:
     """Give the numbers 0 to `number` - 1."""
     found = empty(number, dtype)

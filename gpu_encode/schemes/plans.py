@@ -334,15 +334,23 @@ def all_rows() -> FoldPlan:
     return FoldPlan(None, 1, one, one)
 
 
-def by_time(codes: Array, starts: Array, firsts: Array | None = None, steps: Array | None = None) -> TimeOrder:
+def by_time(
+    codes: Array, starts: Array, firsts: Array | None = None, steps: Array | None = None, ops: Ops | None = None
+) -> TimeOrder:
     """Order rows by the sorted codes of their times; `starts` is the rank at which each time begins."""
+    sort = None if ops is None else getattr(ops.fused, "sort_codes", None)
+    if sort is not None:
+        rows, in_order = sort(codes, len(starts))
+        return TimeOrder(rows, in_order, starts, firsts, steps)
     rows = np.argsort(codes, kind="stable")
     return TimeOrder(rows, codes[rows].astype(np.int64), starts, firsts, steps)
 
 
 def starts_of(counts: Array) -> Array:
     """Give the rank at which the rows of each time begin, from the number of rows of each of the sorted times."""
-    return np.cumsum(counts) - counts
+    starts: Array = np.cumsum(counts)
+    starts -= counts
+    return starts
 
 
 def leak_of(plan: Plan) -> str | None:
@@ -486,7 +494,7 @@ def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
         return replace(plan, folds=plan.folds[rows.first_row : rows.first_row + rows.n_rows])
     if isinstance(plan, OrderedPlan) and plan.time is not None:
         firsts = None if plan.firsts is None or plan.steps is not None else rows.ops.to_device(plan.firsts)
-        order = by_time(rows.codes[plan.time.role], rows.ops.to_device(plan.time.starts), firsts, plan.steps)
+        order = by_time(rows.codes[plan.time.role], rows.ops.to_device(plan.time.starts), firsts, plan.steps, rows.ops)
         new_rows = None if plan.new_rows is None else assign(plan.new_rows, rows)
         assert new_rows is None or isinstance(new_rows, FoldPlan)
         return replace(plan, orders=[order], new_rows=new_rows)

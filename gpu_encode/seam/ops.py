@@ -170,7 +170,7 @@ class FusedOps(Protocol):
 
     A backend may lack some of them.  Without `number_in_order`, objects are read one by one; without `descend_rows`,
     Python loops over the rows.  `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `score_conjunctions`,
-    `seen_from` and `encodings_by_age` are replaced by array expressions.
+    `seen_from`, `sort_codes` and `encodings_by_age` are replaced by array expressions.
 
     The passes between sums and encodings serve the rules that `formulas.smoothing` names.  They are defined by
     array expressions, which backends without these passes use: `encoding_rule.SeenSums.table`,
@@ -354,6 +354,12 @@ class FusedOps(Protocol):
 
     def most_ordered_rows(self, layout: Layout, /) -> int:
         """Give the largest number of rows that `ordered_encodings` takes if their sums have this layout."""
+
+    def sort_codes(self, codes: Array, n_codes: int, /) -> tuple[Array, Array]:
+        """Give rows in the order of their codes, which are not negative, and these codes as int64.
+
+        Rows of one code keep their order.
+        """
 
     def encodings_by_age(
         self,

@@ -78,6 +78,7 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "conjunction_gains",
         "score_conjunctions",
         "encodings_by_age",
+        "sort_codes",
         "log_odds_moments",
         "seen_from",
     )

@@ -73,3 +73,13 @@ def test_every_differing_bit_is_sorted_by_once(bits, room):
     assert sorted_bits == [bit for bit in range(64) if bits >> bit & 1]
     assert all(sum(end - begin for begin, end in group) <= room for group in groups)
     assert all(left[1] < right[0] for group in groups for left, right in pairwise(group))
+
+
+@examples(200)
+@given(codes=st.lists(st.integers(0, 9), max_size=60), rising=st.booleans())
+def test_codes(codes, rising):
+    given_codes = np.array(sorted(codes) if rising else codes, np.int32)
+    rows, in_order = sorting.sort_codes(given_codes, 10)
+    assert rows.dtype == in_order.dtype == np.int64
+    np.testing.assert_array_equal(rows, np.argsort(given_codes, kind="stable"))
+    np.testing.assert_array_equal(in_order, np.sort(given_codes))
