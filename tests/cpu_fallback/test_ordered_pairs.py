@@ -135,6 +135,17 @@ def test_pairs_give_the_sums_of_all_rows(compiled, ordered, monkeypatch, target,
     assert found == expected.tobytes()
 
 
+def test_pairs_that_lost_digits_do_not_give_the_sums_of_all_rows(compiled, open_rows):
+    data = Data(compiled, "real", 300)
+    data.take(compiled, Rows(data.rows.codes, None, np.resize([2.0**100, 1.0, 2.0**-100], 300)))
+    data.shape = data.shape._replace(layout=replace(data.shape.layout, square=None))
+    found = data.encode(compiled, RULES["given prior"])[2]
+    expected = compiled.accumulate(data.rows, data.shape)
+    carry(expected, data.shape.layout)
+    assert found == expected.tobytes()
+    assert open_rows == [0]
+
+
 @pytest.mark.parametrize("numbers", [[0.0, -0.0], [1.0, -1.0], [0.5], [5e-324, 1.0], [1e16, 1.0, -1e16]], ids=str)
 def test_sums_of_few_numbers(compiled, ordered, monkeypatch, numbers):
     for rule, kind in product(RULES.values(), KINDS):
