@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -236,3 +237,15 @@ def test_runs_that_cannot_be_compared_are_not_merged(tmp_path, capsys):
     assert comparison.main(["--merge", one, str(tmp_path / "half"), "--out", str(tmp_path)]) == 2
     assert "half: proximity, half: votes: linear" in capsys.readouterr().err
     assert comparison.main(["--merge", str(tmp_path / "none"), "--out", str(tmp_path)]) == 2
+
+
+def test_the_page_has_the_lines_of_the_latest_results():
+    root = Path(comparison.__file__).parents[2]
+    latest = max(root.glob("benchmarks/results/methods-*/methods.json"))
+    results = comparison.markdown(json.loads(latest.read_text()))
+    page = (root / "docs" / "methods.md").read_text()
+    assert latest.with_suffix(".md").read_text() == results
+    assert f"../benchmarks/results/{latest.parent.name}/methods.md" in page
+    lines = [line for line in page.splitlines() if any(line.startswith(f"| {name} | 0.") for name in METHODS)]
+    assert len(lines) == len(METHODS)
+    assert set(lines) <= set(results.splitlines())
