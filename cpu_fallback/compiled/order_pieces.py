@@ -7,7 +7,7 @@ import numpy as np
 from cpu_fallback.compiled.border import Array, kernel, stage
 from cpu_fallback.compiled.checkpoints import BEGINS, FROM_KEPT, KEEP_AFTER, KEEP_BEFORE
 from cpu_fallback.compiled.order_tiles import Tile
-from cpu_fallback.compiled.pair_encodings import PRIOR_WIDTH, Priors, write_prior
+from cpu_fallback.compiled.pair_encodings import Priors, write_priors
 from cpu_fallback.compiled.running_pairs import LANES, WEIGHED_WIDTH, Form, add_line, sum_piece
 
 
@@ -42,6 +42,14 @@ def copy_line(sums: Array, at: int, out: Array, to: int) -> None:
         out[to + k] = sums[at + k]
 
 
+@stage
+def copy_prior(sums: Array, at: int, priors: Array, prior: int) -> None:
+    """Copy a line to the sums of a prior."""
+    step = len(priors) // WEIGHED_WIDTH
+    for k in range(WEIGHED_WIDTH):
+        priors[prior + k * step] = sums[at + k]
+
+
 @kernel
 def find_priors(pieces: Pieces, count: int, form: Form, bound: float, walk_sums: Array, priors: Priors) -> int:
     """Write the priors of a tile, of which the first is that of the last tile; give the number of the last one.
@@ -53,12 +61,12 @@ def find_priors(pieces: Pieces, count: int, form: Form, bound: float, walk_sums:
         mark = pieces.marks[piece]
         if mark & BEGINS:
             prior += 1
-            copy_line(walk_sums, WEIGHED_WIDTH if mark & FROM_KEPT else 0, priors.sums, prior * WEIGHED_WIDTH)
-            write_prior(priors.sums, prior * WEIGHED_WIDTH, bound, form, priors.forms, prior * PRIOR_WIDTH)
+            copy_prior(walk_sums, WEIGHED_WIDTH if mark & FROM_KEPT else 0, priors.sums, prior)
         if mark & KEEP_BEFORE:
             copy_line(walk_sums, 0, walk_sums, WEIGHED_WIDTH)
         add_line(pieces.sums, piece * WEIGHED_WIDTH, form, walk_sums, 0)
         if mark & KEEP_AFTER:
             copy_line(walk_sums, 0, walk_sums, WEIGHED_WIDTH)
         pieces.prior_of[piece] = prior
+    write_priors(priors, 0, prior + 1, bound, form)
     return prior

@@ -323,7 +323,7 @@ class PairWalk:
             ShareRoom(zeros(WEIGHED_WIDTH * longest, np.float64), *empty((5, longest), np.int64))
             for _ in range(self.n_shares)
         ]
-        self.priors = Priors(np.zeros(WEIGHED_WIDTH), np.zeros(PRIOR_WIDTH))
+        self.priors, self.last_prior = Priors(np.zeros(0), np.zeros(0)), np.zeros(WEIGHED_WIDTH)
         assert rows.target is not None
         self.centre = self.all_rows[[CENTRE, WEIGHED_WIDTH + CENTRE]] = float(rows.target[self.reader.first_row()])
 
@@ -388,10 +388,13 @@ class PairWalk:
 
     def find_priors(self, pieces: Pieces, count: int) -> Priors:
         """Give the priors of a tile, of which the first is the last one of the tile before."""
-        sums, forms = np.empty((count + 1) * WEIGHED_WIDTH), np.empty((count + 1) * PRIOR_WIDTH)
-        sums[:WEIGHED_WIDTH], forms[:PRIOR_WIDTH] = self.priors.sums[-WEIGHED_WIDTH:], self.priors.forms[-PRIOR_WIDTH:]
-        last = find_priors(pieces, count, self.form, self.bound, self.all_rows, Priors(sums, forms))
-        return Priors(sums[: (last + 1) * WEIGHED_WIDTH], forms[: (last + 1) * PRIOR_WIDTH])
+        sums, forms = np.zeros((WEIGHED_WIDTH, count + 1)), np.empty((PRIOR_WIDTH, count + 1))
+        sums[:, 0] = self.last_prior
+        last = find_priors(
+            pieces, count, self.form, self.bound, self.all_rows, Priors(sums.reshape(-1), forms.reshape(-1))
+        )
+        self.last_prior = sums[:, last].copy()
+        return Priors(sums.reshape(-1), forms.reshape(-1))
 
     def sums_of_rows(self) -> Array | None:
         """Give the digits of the sums of all rows, or None if the lines do not hold all of them exactly."""

@@ -73,7 +73,7 @@ MU_KNOWN_AT, PART_AT, PART_LOW_AT, PART_NOISE_AT = (np.uint64(k * BLOCK) for k i
 
 
 class Priors(NamedTuple):
-    """Sums of the rows of each prior, in lines of WEIGHED_WIDTH numbers, and what rows need of them."""
+    """Sums of the rows of each prior, number by number, and what rows need of them."""
 
     sums: Array
     forms: Array
@@ -154,20 +154,30 @@ def moments_of(
 
 
 @stage
-def write_prior(sums: Array, at: int, bound: float, form: Form, out: Array, to: int) -> None:
-    """Write what rows need of the sums of a prior, which begin at `at`."""
-    rule, weight = form.rule, sums[at + N]
-    m, noise = rule.blend.shrinkage.first, sums[at + NOISE] / weight
-    mean, mean_low = divide_pairs(sums[at], sums[at + S_LOW], weight, sums[at + N_LOW])
-    found, sure = ends_of(mean, mean_low, 1.125 * (noise + abs(mean) * bound))
-    found, sure = (np.nan, True) if weight == 0.0 else (found, sure)
-    out[to + MU], out[to + MU_KNOWN] = found if rule.by_mean else rule.prior, sure or not rule.by_mean
-    if form.blends:
-        _, _, spread, n, sure = moments_of(sums, np.uint64(at), np.uint64(1), bound, form.weighted)
-        out[to + SPREAD], out[to + WEIGHT], out[to + SPREAD_KNOWN] = spread, n, sure
-        return
-    out[to + PART], out[to + PART_LOW] = weigh(mean, mean_low, m) if rule.by_mean else weigh(rule.prior, 0.0, m)
-    out[to + PART_NOISE] = m * noise if rule.by_mean else 0.0
+def write_priors(priors: Priors, first: int, last: int, bound: float, form: Form) -> None:
+    """Write what rows need of the priors [first, last)."""
+    sums, forms, rule, step = priors.sums, priors.forms, form.rule, np.uint64(len(priors.forms) // PRIOR_WIDTH)
+    m, by_mean, prior = rule.blend.shrinkage.first, rule.by_mean, rule.prior
+    constant, constant_low = weigh(prior, 0.0, m)
+    for i in range(first, last):
+        at = np.uint64(i)
+        weight, noise = sums[at + np.uint64(N) * step], sums[at + np.uint64(NOISE) * step]
+        noise /= weight
+        mean, mean_low = divide_pairs(
+            sums[at], sums[at + np.uint64(S_LOW) * step], weight, sums[at + np.uint64(N_LOW) * step]
+        )
+        found, sure = ends_of(mean, mean_low, 1.125 * (noise + abs(mean) * bound))
+        found, sure = (np.nan, True) if weight == 0.0 else (found, sure)
+        part, part_low = weigh(mean, mean_low, m)
+        forms[at], forms[at + step] = found if by_mean else prior, 1.0 if sure | (not by_mean) else 0.0
+        forms[at + np.uint64(PART) * step] = part if by_mean else constant
+        forms[at + np.uint64(PART_LOW) * step] = part_low if by_mean else constant_low
+        forms[at + np.uint64(PART_NOISE) * step] = m * noise if by_mean else 0.0
+    for i in range(first, last if form.blends else first):
+        at = np.uint64(i)
+        _, _, spread, n, sure = moments_of(sums, at, step, bound, form.weighted)
+        forms[at + np.uint64(SPREAD) * step], forms[at + np.uint64(WEIGHT) * step] = spread, n
+        forms[at + np.uint64(SPREAD_KNOWN) * step] = 1.0 if sure else 0.0
 
 
 @stage
@@ -275,22 +285,24 @@ def settle_from_products(
 
 
 @stage
-def settle_estimate(seen: Array, row: int, size: int, prior: Array, at: int, rule: FusedRule) -> tuple[float, bool]:
+def settle_estimate(
+    seen: Array, row: int, size: int, prior: Array, at: int, step: int, rule: FusedRule
+) -> tuple[float, bool]:
     """Give an m-estimate that was left open, and tell whether it is certain."""
     m, mu, rest, total_low = rule.blend.shrinkage.first, rule.prior, 0.0, 0.0
     if rule.by_mean:
-        total_low = marked(prior[at + S_LOW], prior[at + NOISE] == 0.0)
-        count_low = marked(prior[at + N_LOW], prior[at + N_LOST] == 0.0)
-        mu, rest = mean_pair(prior[at], total_low, prior[at + N], count_low)
+        total_low = marked(prior[at + S_LOW * step], prior[at + NOISE * step] == 0.0)
+        count_low = marked(prior[at + N_LOW * step], prior[at + N_LOST * step] == 0.0)
+        mu, rest = mean_pair(prior[at], total_low, prior[at + N * step], count_low)
     part, part_low = weigh_prior(mu, rest, m)
     own_low = marked(seen[row + S_LOW * size], seen[row + NOISE * size] == 0.0)
     count_low = marked(seen[row + N_LOW * size], seen[row + N_LOST * size] == 0.0)
     value, doubtful = decide_estimate(seen[row], own_low, seen[row + N * size], count_low, m, part, part_low)
-    whole = seen[row + N_LOW * size] == 0.0 and prior[at + N_LOW] == 0.0
+    whole = seen[row + N_LOW * size] == 0.0 and prior[at + N_LOW * step] == 0.0
     if doubtful and rule.by_mean and whole:
-        exact = seen[row + N_LOST * size] == 0.0 and prior[at + N_LOST] == 0.0
+        exact = seen[row + N_LOST * size] == 0.0 and prior[at + N_LOST * step] == 0.0
         value, known = settle_from_products(
-            seen[row], own_low, seen[row + N * size], prior[at], total_low, prior[at + N], m
+            seen[row], own_low, seen[row + N * size], prior[at], total_low, prior[at + N * step], m
         )
         return value, known and exact
     return value, not doubtful
@@ -299,14 +311,14 @@ def settle_estimate(seen: Array, row: int, size: int, prior: Array, at: int, rul
 @stage
 def spread_priors(prior_of: Array, priors: Array, around: Array) -> None:
     """Write what each row needs of its prior, number by number."""
-    if prior_of[0] == prior_of[len(prior_of) - 1]:
-        for k in range(PRIOR_WIDTH):
-            set_all(around[k * BLOCK : k * BLOCK + len(prior_of)], priors[prior_of[0] * PRIOR_WIDTH + k])
-        return
-    for i in range(len(prior_of)):
-        source = np.uint64(prior_of[i] * PRIOR_WIDTH)
-        for k in range(PRIOR_WIDTH):
-            around[np.uint64(k * BLOCK + i)] = priors[source + np.uint64(k)]
+    step = len(priors) // PRIOR_WIDTH
+    for k in range(PRIOR_WIDTH):
+        numbers, to = priors[k * step : (k + 1) * step], around[k * BLOCK : k * BLOCK + len(prior_of)]
+        if prior_of[0] == prior_of[len(prior_of) - 1]:
+            set_all(to, numbers[prior_of[0]])
+        else:
+            for i in range(len(to)):
+                to[i] = numbers[np.uint64(prior_of[i])]
 
 
 @stage
@@ -332,16 +344,16 @@ def settle_row(
     seen: Array, row: int, size: int, prior: Array, at: int, code: int, counts: bool, form: Form, bound: float
 ) -> tuple[float, bool]:
     """Give the encoding of a row that its block left open, and tell whether it is certain."""
-    rule, mu, known = form.rule, form.rule.prior, True
+    rule, mu, known, step = form.rule, form.rule.prior, True, len(prior) // WEIGHED_WIDTH
     if rule.by_mean and (form.blends or not counts):
-        mu, known = settle_mean(prior, at, 1) if prior[at + N] > 0.0 else (np.nan, True)
+        mu, known = settle_mean(prior, at, step) if prior[at + N * step] > 0.0 else (np.nan, True)
     if not counts:
         return encoding_without(code, mu, rule), known
     if not form.blends:
-        return settle_estimate(seen, row, size, prior, at, rule)
+        return settle_estimate(seen, row, size, prior, at, step, rule)
     mean, mean_known = settle_mean(seen, row, size)
     own, n, own_known = settle_spread(seen, row, size, bound, form.weighted)
-    whole, n_all, all_known = settle_spread(prior, at, 1, bound, form.weighted)
+    whole, n_all, all_known = settle_spread(prior, at, step, bound, form.weighted)
     other = weight_of_prior(own, n, whole, n_all)
     return blend_near(mu, mean, 1.0, other), known & mean_known & own_known & all_known & is_weight(other)
 
@@ -396,8 +408,10 @@ def encode_block(
     for i in range(n):
         known = sure[i] if counted[i] else around[i + MU_KNOWN_AT] > 0.0
         if not known or abs(values[i]) > LARGEST:
-            code, at = lines[i] if lines[i] < n_lines - 2 else lines[i] - n_lines, prior_of[i] * WEIGHED_WIDTH
-            values[i], known = settle_row(seen, begin + i, size, priors.sums, at, code, counted[i], form, bound)
+            code = lines[i] if lines[i] < n_lines - 2 else lines[i] - n_lines
+            values[i], known = settle_row(
+                seen, begin + i, size, priors.sums, prior_of[i], code, counted[i], form, bound
+            )
             if ranks[i] >= burned and not (known and abs(values[i]) <= LARGEST):
                 values[i], last = 0.0, ranks[i] + 1
         if ranks[i] < burned:

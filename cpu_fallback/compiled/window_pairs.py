@@ -17,7 +17,7 @@ from cpu_fallback.compiled.checkpoints import walk_of
 from cpu_fallback.compiled.order_pieces import Pieces, copy_line
 from cpu_fallback.compiled.order_tiles import OrderReader, Tile
 from cpu_fallback.compiled.ordered_pairs import PairWalk
-from cpu_fallback.compiled.pair_encodings import PRIOR_WIDTH, Priors, write_prior
+from cpu_fallback.compiled.pair_encodings import PRIOR_WIDTH, Priors, write_priors
 from cpu_fallback.compiled.row_encodings import Destination
 from cpu_fallback.compiled.running_pairs import (
     CENTRE,
@@ -28,6 +28,7 @@ from cpu_fallback.compiled.running_pairs import (
     add_row,
     is_moderate,
     number_of,
+    see,
 )
 from cpu_fallback.row_numbers import TimeOrder
 
@@ -78,10 +79,11 @@ def pass_times(
                 if sums[at + N] == 0.0:
                     set_all(sums[at : at + WEIGHED_WIDTH], 0.0)
                     sums[at + CENTRE] = centre
-                copy_line(sums, at, priors.sums, piece * WEIGHED_WIDTH)
-                write_prior(sums, at, bound, form, priors.forms, piece * PRIOR_WIDTH)
+                see(sums, at, form, priors.sums, piece, len(priors.forms) // PRIOR_WIDTH)
             begin = ends[piece - 1] - tile.start if piece else 0
             known &= add_signed(tile, begin, ends[piece] - tile.start, 1.0, centre, form, sums, at)
+    if len(priors.forms):
+        write_priors(priors, first, last, bound, form)
     return known
 
 
@@ -116,7 +118,9 @@ class WindowWalk(PairWalk):
         leaving = self.leaver.tile(self.n_gone, int(gone[-1]))
         self.n_gone, cuts, none = int(gone[-1]), self.share_pieces(tile, ends), Priors(np.empty(0), np.empty(0))
         runs, known = np.zeros((self.n_shares, RUNS * WEIGHED_WIDTH)), [True] * self.n_shares
-        self.priors = Priors(np.empty(len(ends) * WEIGHED_WIDTH), np.empty(len(ends) * PRIOR_WIDTH))
+        if len(self.priors.forms) < len(ends) * PRIOR_WIDTH:
+            # Without weights, some numbers stay zero.
+            self.priors = Priors(np.zeros(len(ends) * WEIGHED_WIDTH), np.empty(len(ends) * PRIOR_WIDTH))
         left = (leaving.size * np.arange(self.n_shares + 1) // self.n_shares).tolist()
 
         def read(share: int) -> None:
