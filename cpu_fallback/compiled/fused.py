@@ -12,6 +12,7 @@ from cpu_fallback.compiled.key_sums import sum_keys
 from cpu_fallback.compiled.keys_by_fold import encode_keys_by_fold, narrow_codes
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
 from cpu_fallback.compiled.log_odds import log_odds_moments
+from cpu_fallback.compiled.merging import merge_pairs
 from cpu_fallback.compiled.ordered_encodings import most_ordered_rows, ordered_encodings
 from cpu_fallback.compiled.sorting import sort_codes
 
@@ -25,6 +26,7 @@ __all__ = [
     "leave_one_out_encodings",
     "log_odds_moments",
     "look_up_keys",
+    "merge_pairs",
     "most_ordered_rows",
     "narrow_codes",
     "number_in_order",

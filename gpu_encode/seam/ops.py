@@ -169,8 +169,8 @@ class FusedOps(Protocol):
     """Operations that take one pass over the rows where other backends take several.
 
     A backend may lack some of them.  Without `number_in_order`, objects are read one by one; without `descend_rows`,
-    Python loops over the rows.  `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `score_conjunctions`,
-    `seen_from`, `sort_codes` and `encodings_by_age` are replaced by array expressions.
+    Python loops over the rows, and without `merge_pairs` over the merges.  `log_odds_moments`, `conjunction_sums`,
+    `conjunction_gains`, `score_conjunctions`, `seen_from`, `sort_codes` and `encodings_by_age` are replaced by array expressions.
 
     The passes between sums and encodings serve the rules that `formulas.smoothing` names.  They are defined by
     array expressions, which backends without these passes use: `encoding_rule.SeenSums.table`,
@@ -229,6 +229,12 @@ class FusedOps(Protocol):
 
         The factors of the categories of column d are the lines from first[d] on; codes of rows (rows, columns) are at
         least 0, and each row has a weight.  Its definition is `factors.descent.descend_by_loops`.
+        """
+
+    def merge_pairs(self, distances: Array, weights: Array, n_merges: int, /) -> Array:
+        """Merge the cheapest pair of Ward's clusters again and again; give the cluster that each was merged into.
+
+        `distances` are squared, in the order of SciPy's `pdist`.  Its definition is `cluster.ward.merge_pairs`.
         """
 
     def log_odds_moments(

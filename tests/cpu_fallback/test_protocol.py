@@ -69,8 +69,8 @@ def test_an_operation_lives_in_files_of_one_name(name):
 
 @pytest.mark.parametrize("name", functions_of(FusedOps))
 def test_fused_passes_are_those_of_the_protocol(name):
-    # Objects lie on the host, and steps row after row are no work for many threads: a GPU has no pass for them.  What a
-    # conjunction adds, and what sums become with age, is array expressions there.
+    # Objects lie on the host, and steps row after row, or merge after merge, are no work for many threads: a GPU has no
+    # pass for them.  What a conjunction adds, and what sums become with age, is array expressions there.
     on_cpu = (
         "number_in_order",
         "descend_rows",
@@ -80,6 +80,7 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "encodings_by_age",
         "sort_codes",
         "log_odds_moments",
+        "merge_pairs",
         "seen_from",
     )
     packages = ["cpu_fallback/compiled", "gpu_encode/cuda"]

@@ -172,8 +172,8 @@ class ClusterEncoder(SummedEncoder):
     the one before it; the pair of clusters with the first categories.
 
     For N categories, a partition takes O(K N log N) time and O(K N) memory.  Ward's method takes O(N^2) time for each
-    number of a profile, and keeps a matrix of distances only for at most 4,096 categories.  A profile of "cooccurrence"
-    has a number for each value of `against`.
+    number of a profile.  For at most 4,096 categories it keeps the costs of all pairs, N^2 / 2 numbers.  A profile of
+    "cooccurrence" has a number for each value of `against`.
 
     References
     ----------

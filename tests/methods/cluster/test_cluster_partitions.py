@@ -6,10 +6,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist
 
 from gpu_encode.methods.cluster import ward
 from gpu_encode.methods.cluster.partition import partition
 from gpu_encode.methods.cluster.ward import merge_by_ward
+from gpu_encode.seam import ops
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(5)
@@ -163,6 +165,50 @@ def test_ward_merges_what_costs_least(n_clusters, case, monkeypatch):
     rng = np.random.default_rng([case, n_clusters])
     profiles, weights = rng.normal(size=(9, 3)), rng.integers(1, 20, 9).astype(float)
     assert merge_by_ward(profiles, weights, n_clusters).tolist() == ward_by_definition(profiles, weights, n_clusters)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 17, 150])
+@pytest.mark.parametrize("tied", [False, True])
+def test_kernel_and_numpy_merge_the_same_pairs(n, tied):
+    rng = np.random.default_rng([n, tied])
+    # Whole numbers have many equal distances, so that rounding and order decide.
+    profiles = rng.integers(0, 4, (n, 3)) / 3 if tied else rng.normal(size=(n, 4))
+    distances, weights = pdist(profiles, "sqeuclidean"), rng.integers(1, 1 + 10 ** rng.integers(1, 7), n).astype(float)
+    merge = ops.load("cpu_fallback.compiled").fused.merge_pairs
+    for n_merges in {0, n // 2, n - 1}:
+        kept = distances.copy(), weights.copy()
+        expected = ward.merge_pairs(distances, weights, n_merges)
+        np.testing.assert_array_equal(merge(distances, weights, n_merges), expected)
+        np.testing.assert_array_equal(distances, kept[0])
+        np.testing.assert_array_equal(weights, kept[1])
+
+
+@pytest.mark.parametrize("case", range(4))
+def test_costs_of_pairs_are_those_of_centroids(case):
+    rng = np.random.default_rng(case)
+    profiles = rng.dirichlet(np.ones(6), 40) if case % 2 else rng.normal(size=(40, 5))
+    weights = rng.integers(1, 1 + 10 ** (case + 1), 40).astype(float)
+    pairs, centroids = ward.Pairs(pdist(profiles, "sqeuclidean"), weights), ward.Centroids(profiles, weights)
+    merging = ward.Merging(pairs, 40)
+    for _ in range(39):
+        into = merging.into.copy()
+        merging.merge_cheapest()
+        (gone,) = np.flatnonzero(merging.into != into)
+        centroids.join(int(merging.into[gone]), int(gone))
+        alive = np.flatnonzero(pairs.gone == 0)
+        for cluster in alive:
+            found, expected = (
+                costs.behind(cluster)[alive[alive > cluster] - cluster - 1] for costs in (pairs, centroids)
+            )
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_array_equal(pairs.weights[alive], centroids.weights[alive])
+
+
+@pytest.mark.parametrize("scale", [2.0**900, 2.0**-900])
+def test_a_scale_changes_no_cluster(scale):
+    profiles, weights = RNG.normal(size=(30, 3)), RNG.integers(1, 9, 30).astype(float)
+    expected = merge_by_ward(profiles, weights, 4).tolist()
+    assert merge_by_ward(profiles * scale, weights, 4).tolist() == expected
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 3, 4, 6])
