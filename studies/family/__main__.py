@@ -68,7 +68,7 @@ FACTORS = Grid(
         "rows": (1_000_000,),
         "categories": (100, 1_000, 20_000),
         "keys": ("int",),
-        "work": ("spectral", "co-occurrence"),
+        "work": ("spectral", "spectral-100", "co-occurrence"),
     },
     factors.CONTENDERS,
     QUICK,
