@@ -14,6 +14,7 @@ from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encoding
 from cpu_fallback.compiled.log_odds import log_odds_moments
 from cpu_fallback.compiled.merging import merge_pairs
 from cpu_fallback.compiled.ordered_encodings import most_ordered_rows, ordered_encodings
+from cpu_fallback.compiled.pattern_folds import fold_sums
 from cpu_fallback.compiled.sorting import sort_codes
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "encode_categories",
     "encode_keys_by_fold",
     "encodings_by_age",
+    "fold_sums",
     "leave_one_out_encodings",
     "log_odds_moments",
     "look_up_keys",

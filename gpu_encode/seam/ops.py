@@ -170,7 +170,8 @@ class FusedOps(Protocol):
 
     A backend may lack some of them.  Without `number_in_order`, objects are read one by one; without `descend_rows`,
     Python loops over the rows, and without `merge_pairs` over the merges.  `log_odds_moments`, `conjunction_sums`,
-    `conjunction_gains`, `score_conjunctions`, `seen_from`, `sort_codes` and `encodings_by_age` are replaced by array expressions.
+    `conjunction_gains`, `score_conjunctions`, `fold_sums`, `seen_from`, `sort_codes` and `encodings_by_age` are replaced by array
+    expressions.
 
     The passes between sums and encodings serve the rules that `formulas.smoothing` names.  They are defined by
     array expressions, which backends without these passes use: `encoding_rule.SeenSums.table`,
@@ -235,6 +236,12 @@ class FusedOps(Protocol):
         """Merge the cheapest pair of Ward's clusters again and again; give the cluster that each was merged into.
 
         `distances` are squared, in the order of SciPy's `pdist`.  Its definition is `cluster.ward.merge_pairs`.
+        """
+
+    def fold_sums(self, values: Array, steps: Array, ends: list[int], /) -> Array:
+        """Fold sums of patterns (entries, n), and a line of zeros, into sums of subsets, feature by feature.
+
+        `steps` and `ends` are those of a `proximity.folding.Block`.  Its definition is `proximity.folding.fold_sums`.
         """
 
     def log_odds_moments(

@@ -70,7 +70,8 @@ def test_an_operation_lives_in_files_of_one_name(name):
 @pytest.mark.parametrize("name", functions_of(FusedOps))
 def test_fused_passes_are_those_of_the_protocol(name):
     # Objects lie on the host, and steps row after row, or merge after merge, are no work for many threads: a GPU has no
-    # pass for them.  What a conjunction adds, and what sums become with age, is array expressions there.
+    # pass for them.  What a conjunction adds, what sums become with age, and sums of subsets are array expressions
+    # there.
     on_cpu = (
         "number_in_order",
         "descend_rows",
@@ -78,10 +79,11 @@ def test_fused_passes_are_those_of_the_protocol(name):
         "conjunction_gains",
         "score_conjunctions",
         "encodings_by_age",
-        "sort_codes",
+        "fold_sums",
         "log_odds_moments",
         "merge_pairs",
         "seen_from",
+        "sort_codes",
     )
     packages = ["cpu_fallback/compiled", "gpu_encode/cuda"]
     packages = packages[:1] if name in on_cpu else packages

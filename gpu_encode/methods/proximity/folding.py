@@ -1,7 +1,8 @@
 """Sums of votes by subset of features: patterns of agreement are folded, one feature after another."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,40 +16,33 @@ from gpu_encode.seam.ops import Ops
 MOST_ENTRIES = 1 << 16
 
 
-class Fold(NamedTuple):
-    """How one feature leaves the patterns of sums: positions of entries.
-
-    Parameters
-    ----------
-    kept : int32 array
-        The first entry of each pattern without the feature.
-    partners : int32 array
-        The entry that is added to each of them; a position after all entries where there is none.
-    taken : int32 array
-        Entries that have the feature and are also summed for subsets with it.
-    """
-
-    kept: Array
-    partners: Array
-    taken: Array
-
-
 class Block(NamedTuple):
     """How the entries of some queries are folded into sums by subset and query.
 
     Parameters
     ----------
-    folds : list of Fold
-        One for each feature.
+    steps : int32 array
+        Positions of entries: for each feature, the first entry of each pattern without the feature; the entry that is
+        added to each of them, or a position after all entries; and the entries that have the feature and are also
+        summed for subsets with it.
+    ends : list of int
+        Where each of these three parts ends, for all features.
     queries : int array (ends,)
         The query of each sum.
     bounds : list of int
         Where the sums of each subset begin, for subsets in rising order of their masks, and where they end.
     """
 
-    folds: list[Fold]
+    steps: Array
+    ends: list[int]
     queries: Array
     bounds: list[int]
+
+    @property
+    def additions(self) -> int:
+        """Number of entries that all steps make, for each measure."""
+        lengths = [end - start for start, end in pairwise([0, *self.ends])]
+        return sum(lengths) - sum(lengths[1::3])
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +100,12 @@ class PatternSums:
 
     def multiply(self, factors: Floats) -> Array:
         """Multiply each entry by the factor of its pattern: (entries, n)."""
-        return self.sums * self.ops.to_device(factors).take(self.index)[:, None]
+        of_entry = self.ops.to_device(factors).take(self.index)
+        product = np.empty_like(self.sums)
+        # Measure by measure, since NumPy would multiply line by line.
+        for measure in range(product.shape[1]):
+            product[:, measure] = self.sums[:, measure] * of_entry
+        return product
 
     def add_up(self, factors: Floats) -> Array:
         """Sum by query, each pattern multiplied by its factor: (n, queries)."""
@@ -122,12 +121,20 @@ class PatternSums:
         """Sum by subset and query, each pattern multiplied by its factor (None: 1): for each block, (ends, n)."""
         nothing = self.ops.zeros((1, self.sums.shape[1]), np.float64)
         given = np.concatenate([self.sums if factors is None else self.multiply(factors), nothing])
+        # Without compiled kernels, array expressions give the same bits.
+        fold_all = getattr(self.ops.fused, "fold_sums", fold_sums)
         for block in self.blocks:
-            values = given
-            for step in block.folds:
-                kept = values.take(step.kept, axis=0) + values.take(step.partners, axis=0)
-                values = np.concatenate([kept, values.take(step.taken, axis=0), nothing])
-            yield values[:-1]
+            yield fold_all(given, block.steps, block.ends)
+
+
+def fold_sums(values: Array, steps: Array, ends: Sequence[int]) -> Array:
+    """Do the same as `FusedOps.fold_sums`, with the same bits; the last line of values is zeros."""
+    nothing = values[-1:]
+    parts = [steps[start:end] for start, end in pairwise([0, *ends])]
+    for kept, partners, taken in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        added = values.take(kept, axis=0) + values.take(partners, axis=0)
+        values = np.concatenate([added, values.take(taken, axis=0), nothing])
+    return values[:-1]
 
 
 def fold(ops: Ops, patterns: Array, queries: Array, positions: Array, masks: Integers) -> Block:
@@ -137,7 +144,7 @@ def fold(ops: Ops, patterns: Array, queries: Array, positions: Array, masks: Int
     """
     order, n_features = max(int(mask).bit_count() for mask in masks), int(masks[-1]).bit_length()
     subsets, sizes = np.zeros_like(patterns), np.zeros_like(patterns)
-    folds = []
+    parts = []
     for feature in range(n_features):
         left = patterns >> 1
         begins = np.ones_like(left, bool)
@@ -149,9 +156,10 @@ def fold(ops: Ops, patterns: Array, queries: Array, positions: Array, masks: Int
         steps = [kept, partners, taken]
         if feature == 0:
             steps = [positions[each] for each in steps]
-        folds.append(Fold(*(each.astype(np.int32) for each in steps)))
+        parts += [each.astype(np.int32) for each in steps]
         queries, patterns = (np.concatenate([each[kept], each[taken]]) for each in (queries, left))
         subsets = np.concatenate([subsets[kept], subsets[taken] | (1 << feature)])
         sizes = np.concatenate([sizes[kept], sizes[taken] + 1])
     bounds = np.searchsorted(ops.to_host(subsets), np.append(masks, np.iinfo(np.int64).max))
-    return Block(folds, queries, bounds.tolist())
+    ends = np.cumsum([len(part) for part in parts]).tolist()
+    return Block(np.concatenate(parts), ends, queries, bounds.tolist())

@@ -1,7 +1,7 @@
 """Tuning of the weights of subsets and of the degree: each is raised in turn, and only what changes is computed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,12 @@ from gpu_encode.methods.proximity.objectives import Area, Error
 from gpu_encode.methods.proximity.subsets import add_subsets, raise_to_degree
 from gpu_encode.methods.proximity.voting import Cases, Electorate
 from gpu_encode.methods.votes.ascent import ascend
+from gpu_encode.seam.ops import host
 
 # Unless a user says otherwise, a tuning takes at most so many rounds and additions, which are some minutes of a CPU.
 MOST_ROUNDS, MOST_ADDITIONS = 200, 1 << 35
+# So many pairs of rows take about as long in a tuning as a row in one of NumPy's calls.
+PAIRS_PER_ROW = 8
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,9 @@ class Tuning:
         chosen: Any = slice(None)
         if most < rows.n_rows:
             chosen = np.sort(rows.ops.rows_at(Permutation(rows.n_rows, self.seed), 0, most))
+        if isinstance(rows.codes[0], np.ndarray):
+            backend = host(most * electorate.codes.shape[1] // PAIRS_PER_ROW)
+            electorate = replace(electorate, rows=replace(rows, ops=backend))
         kind: type[Error | Area] = Error if rows.targets[0].kind == "continuous" else Area
         objective = kind.of(electorate, chosen)
         raised = RaisedVotes(objective.cases, self.form, masks)
@@ -105,9 +111,7 @@ class RaisedVotes:
     def additions(self) -> int:
         """Number of additions of one round."""
         n_measures = len(self._full)
-        of_blocks = (
-            len(step.kept) + len(step.taken) for part in self._parts for block in part.blocks for step in block.folds
-        )
+        of_blocks = (block.additions for part in self._parts for block in part.blocks)
         return n_measures * (sum(of_blocks) + len(self._masks) * self._full.shape[1])
 
     def scores(self, weights: Floats, degree: float, step: float) -> Iterator[Array]:

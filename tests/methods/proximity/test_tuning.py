@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from gpu_encode import ProximityClassifier, ProximityEncoder, ProximityRegressor
 from gpu_encode.methods.proximity import encoder as encoders
 from gpu_encode.methods.proximity import folding, histogram, tuning
+from gpu_encode.seam import ops
 from tests.backends import ON_CUDA
 from tests.methods.proximity import definition
 
@@ -200,6 +201,30 @@ def test_weights_count_pairs_exactly(backend):
         return definition.area(scores, y.tolist(), 1, weight.tolist())
 
     check(tuned["whole"], table, y, judge, 1.0)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("n_measures", [1, 2, 3])
+@pytest.mark.parametrize("order", [1, 3, 5])
+def test_the_kernel_folds_as_array_expressions_do(n_measures, order):
+    rng = np.random.default_rng([n_measures, order])
+    # Sorted by query, then pattern; each query has each pattern at most once.
+    found = np.flatnonzero(rng.random(20 * 31) < 0.4)
+    query, pattern = found // 31, found % 31
+    masks = np.array(sorted(mask for mask in range(32) if mask.bit_count() <= order))
+    lies = np.append(rng.permutation(len(found)), len(found))
+    block = folding.fold(ops.load("cpu_fallback"), pattern, query, lies, masks)
+    values = np.vstack([rng.normal(size=(len(found), n_measures)), np.zeros(n_measures)])
+    expected = folding.fold_sums(values, block.steps, block.ends)
+    np.testing.assert_array_equal(
+        ops.load("cpu_fallback.compiled").fused.fold_sums(values, block.steps, block.ends), expected
+    )
+    # Each sum is that of the entries of its query that have the subset.
+    assert len(block.queries) == len(expected)
+    for subset, begin, end in zip(masks, block.bounds, block.bounds[1:], strict=False):
+        for query_of_sum, total in zip(block.queries[begin:end], expected[begin:end], strict=True):
+            own = lies[:-1][(query == query_of_sum) & (pattern & subset == subset)]
+            np.testing.assert_allclose(total, values[own].sum(axis=0), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.host
