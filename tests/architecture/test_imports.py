@@ -51,6 +51,7 @@ HOMES = {
     "pyspark": (
         "gpu_encode.scale.engines.spark",
         "gpu_encode.scale.engines.spark_daemon",
+        "gpu_encode.scale.engines.spark_tables",
         "gpu_encode.scale.engines.spark_estimator",
     ),
     "ray": ("gpu_encode.scale.engines.ray", "gpu_encode.scale.engines.ray_preprocessor"),

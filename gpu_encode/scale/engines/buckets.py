@@ -87,10 +87,10 @@ class KeyCounts:
         return [np.maximum(1, -(-of_key // ROWS_OF_PIECE)) for of_key in rows]
 
 
-def number_of_buckets(n_categories: int, n_rows: int) -> int:
+def number_of_buckets(n_categories: int, n_rows: int, most: int = MOST_BUCKETS) -> int:
     """Choose the number of buckets, a power of two."""
     wanted = max(ceil(n_categories / CATEGORIES), ceil(n_rows / ROWS), 1)
-    return min(MOST_BUCKETS, 1 << (wanted - 1).bit_length())
+    return min(most, 1 << (wanted - 1).bit_length())
 
 
 class Buckets(NamedTuple):
@@ -241,7 +241,7 @@ def count_keys(encoder: Any, rows: Rows, reading: Reading) -> KeyCounts:
 def deal_sums(shared: tuple[ShuffledSums, Buckets], table: Any) -> dict[int, Any]:
     """Give for each bucket the lines of digits of some rows, a table for each key that has lines there; or an error."""
     (summed, buckets), dealt = shared, dict[int, list[Any]]()
-    part = summed.reading.part(table)
+    part, entries = summed.reading.part(table), summed.model.selection.entries
     # For folds that are dealt out within classes, it matters where a part begins.
     at_once = None if summed.encoding_plan.needs_labels else ROWS_AT_ONCE
     try:
@@ -249,7 +249,9 @@ def deal_sums(shared: tuple[ShuffledSums, Buckets], table: Any) -> dict[int, Any
             for piece in in_pieces(part, at_once):
                 for entry, lines in enumerate(shuffle.sum_part(summed, piece)):
                     for bucket, own in dealt_lines(lines, buckets.numbers[entry]):
-                        dealt.setdefault(buckets.first[entry] + bucket, []).append(own)
+                        # Columns of other keys are null; one table without lines tells their types.
+                        of_bucket = dealt.setdefault(buckets.first[entry] + bucket, [own.slice(0, 0)])
+                        of_bucket.append(shuffle.without_others(own, entries[entry].members))
     except (ValueError, TypeError) as error:
         if part.name is not None:
             raise
@@ -279,11 +281,16 @@ def cut(data: Any, start: int, stop: int) -> Any:
 
 def add_sums(shared: ShuffledSums, group: tuple[int, Sequence[Any]]) -> Any:
     """Add up the lines of digits of a bucket, and encode its categories; give None if there are none."""
+    by_columns = dict[tuple[str, ...], list[Any]]()
     for state in group[1]:
         if isinstance(state, Exception):
             raise state
-    lines = [table for tables in group[1] for table in tables]
-    return shuffle.encode_lines(shared, shuffle.add_lines(lines)) if lines else None
+        for table in state:
+            by_columns.setdefault(tuple(table.column_names), []).append(table)
+    if not by_columns:
+        return None
+    added = [shuffle.add_lines(alike) for alike in by_columns.values()]
+    return shuffle.encode_lines(shared, pa.concat_tables(added, promote_options="permissive"))
 
 
 @dataclass(frozen=True)
@@ -321,8 +328,12 @@ class LookUp:
     def encode(self, lines: Sequence[Any], rows: Any) -> Any:
         """Give the rows of a piece with their encodings."""
         of_bucket = shuffle.join_tables(lines) if lines else no_lines(self.key, self.dtype, rows)
+        return self.add_columns(BucketTable(self.key, of_bucket, self.dtype), rows)
+
+    def add_columns(self, table: BucketTable, rows: Any) -> Any:
+        """Give rows with the encodings that a table has for them."""
         views = None if self.view is None else rows[self.view].to_numpy()
-        encodings = BucketTable(self.key, of_bucket, self.dtype).look_up(rows, views)
+        encodings = table.look_up(rows, views)
         for name, column in zip(self.names, encodings.T, strict=True):
             rows = rows.append_column(name, pa.array(np.ascontiguousarray(column)))
         return rows

@@ -19,7 +19,7 @@ MANY_CATEGORIES = 200_000
 # Each module has a class Shuffle; the first call with a table of the engine loads it.
 ENGINES = {
     "dask": "gpu_encode.scale.dask.shuffle",
-    "spark": "gpu_encode.scale.engines.spark",
+    "spark": "gpu_encode.scale.engines.spark_tables",
     "ray": "gpu_encode.scale.engines.ray",
 }
 
@@ -59,7 +59,8 @@ class DistributedEncoder(BaseEstimator):
     Notes
     -----
     One process gets the facts that decide how rows are encoded (classes of y, values that a scheme reads) and the
-    totals by fold, but no data of single categories.  The engine keeps `encodings_`: Spark on the workers' disks
+    totals by fold, but no data of single categories, except in Spark those of keys with few categories, 16 MiB at most:
+    workers look these keys up without a shuffle.  The engine keeps `encodings_`: Spark on the workers' disks
     (``persist``) until `unpersist`, Ray in its object store, Dask on its workers (or in this process, if there are
     none). The encodings of a lost worker are computed again from X.  `save` writes what new rows need.
 

@@ -1,8 +1,6 @@
-"""Spark: the rows of its frames, `fit(frame, y="clicked")`, and tables of categories that stay in Spark.
+"""Spark: the rows of its frames, `fit(frame, y="clicked")`.
 
 A fitted encoder is the same object whichever engine fitted it: it is saved in one file, and used without Spark.
-
-Tables of categories stay in Spark: its own shuffle adds up the sums of each category, and joins the tables to rows.
 """
 
 import gc
@@ -17,10 +15,6 @@ import pyarrow as pa
 
 from cpu_fallback.cached import cached_property
 from gpu_encode.scale.engines import calls
-from gpu_encode.scale.engines.buckets import unused_prefix
-from gpu_encode.scale.files import shuffle
-from gpu_encode.scale.files.look_up import UNFINISHED, Joined, JoinedKey, not_saved, saved_already
-from gpu_encode.words.errors.values import different_kinds
 
 STATE = "bucket int, state binary"
 # Rows that are processed together, and rows that are returned together; neither changes any bit.
@@ -31,6 +25,8 @@ FAN_IN = 8
 LARGEST_CELL = 2**31 - 1
 # Assumed if the driver cannot tell how many processors a remote frame has.
 PROCESSORS = 32
+# Small partitions are joined to so many tasks for each processor, or to tasks of so many bytes.
+TASKS, BYTES_OF_TASK, MOST_PARTITIONS = 4, 1 << 25, 1 << 20
 # Steps that may give other rows each time, by their names in Spark's plans.
 CHOICES = {
     "Deduplicate": "dropDuplicates",
@@ -49,13 +45,8 @@ AMONG_TIES = re.compile(
 RANKS = ("rank", "dense_rank", "percent_rank", "cume_dist")
 FUNCTION_OF_WINDOW = re.compile(r"(\w+)\(.*windowspecdefinition\(")
 ROWS_IN_ORDER = re.compile(r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing\$\(\)\))")
-# A setting of Spark that is read when a frame is persisted.
-JOINS_PARTITIONS = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 # The property of a thread that Spark shows beside its jobs.
 DESCRIPTION = "spark.job.description"
-# Errors that Spark raises when it looks up a row.
-CHANGED = "X has other rows than when they were summed: all passes must read the same."
-REFUSED = 'Columns {columns} have {what} that the policy "error" refuses.'
 
 
 class SparkRows:
@@ -107,6 +98,8 @@ class SparkRows:
 
     def add_up(self, function: Callable[[Any, Any], Any], shared: Any, nothing: Any) -> Any:
         """Add up the results of a function on all rows: where the rows are, then by processor, then in a tree."""
+        if self._frame.isStreaming:
+            raise TypeError("X is a stream of Spark, which has no end. Fit to a table; transform takes streams, too.")
         sent = self._send(shared)
 
         def of_tables(tables: Iterator[Any]) -> Iterator[Any]:
@@ -171,7 +164,12 @@ class SparkRows:
 
     def _apply(self, function: Callable[[Iterator[Any]], Iterator[Any]], schema: Any) -> Any:
         """Give the frame of the batches that a function makes of tables."""
-        return self._frame.mapInArrow(lambda batches: function(join(batches)), schema)
+        names = self._frame.columns
+        # Nobody asks for the partitions of states.
+        frame = in_few_tasks(self._frame) if schema == STATE else self._frame
+        # PySpark's `mapInArrow` takes a dot or a tick in a column's name for syntax.
+        numbered = frame.toDF(*(f"column{number}" for number in range(len(names))))
+        return numbered.mapInArrow(lambda batches: function(join(batches, names)), schema)
 
     def _send(self, value: Any) -> Any:
         """Give an object that is sent with tasks; each worker reads its `value` once."""
@@ -205,6 +203,16 @@ class SparkGroups(SparkRows):
             return pa.Table.from_batches(list(function(iter([(buckets.pop(), states)]))), like)
 
         return self._dealt.groupBy("bucket").applyInArrow(of_group, schema)
+
+
+def in_few_tasks(frame: Any) -> Any:
+    """Give a frame in fewer partitions if these are many and small, since each of them costs a task."""
+    if ".connect." in type(frame).__module__:
+        return frame
+    n_bytes = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    number = max(TASKS * frame.sparkSession.sparkContext.defaultParallelism, n_bytes // BYTES_OF_TASK)
+    # A size that Spark does not know is as large as can be.
+    return frame.coalesce(number) if number < MOST_PARTITIONS else frame
 
 
 def choice_of_rows(plan: Any) -> str | None:
@@ -296,16 +304,16 @@ def freeze(n_modules: int) -> None:  # noqa: ARG001
     gc.freeze()
 
 
-def join(batches: Iterator[Any]) -> Iterator[Any]:
-    """Join batches to tables of many rows."""
+def join(batches: Iterator[Any], names: list[str]) -> Iterator[Any]:
+    """Join batches to tables of many rows, and name their columns."""
     held: list[Any] = []
     for batch in batches:
         held.append(batch)
         if sum(map(len, held)) >= CHUNK:
-            yield pa.Table.from_batches(held)
+            yield pa.Table.from_batches(held).rename_columns(names)
             held = []
     if any(map(len, held)):
-        yield pa.Table.from_batches(held)
+        yield pa.Table.from_batches(held).rename_columns(names)
         held = []
     freeze(len(sys.modules))
 
@@ -355,239 +363,3 @@ def collect(states: Any) -> list[Any]:
             "The sums of all categories are more than Spark's driver takes. Start the session with more "
             "spark.driver.maxResultSize and spark.driver.memory; or encode fewer categories at a time (columns=)."
         ) from error
-
-
-class Shuffle:
-    """A frame of Spark; the encodings are a frame, too, with a line for each category."""
-
-    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
-        self._frame, self._rows, self._aside = X, SparkRows(X), (y, sample_weight, groups)
-
-    def count_categories(self, encoder: Any) -> int:
-        """Estimate the number of categories of all keys, in a pass of Spark."""
-        from pyspark.sql import functions
-
-        keys = calls.columns_of_keys(encoder, self._rows, calls.read_training(encoder, self._rows, *self._aside))
-        structs = (functions.struct(*(functions.col(quoted(name)) for name in key)) for key in keys)
-        with described(self._rows._context, "count categories"):
-            [row] = self._frame.select(*(functions.approx_count_distinct(struct) for struct in structs)).collect()
-        return sum(row)
-
-    def learn(self, encoder: Any, training: bool) -> tuple[shuffle.ShuffledSums, Any]:
-        """Let Spark add up the sums of each category, and encode the categories; workers keep these on disk."""
-        from pyspark.sql import functions
-
-        shuffle.check_parameters(encoder, training)
-        self._rows.check_repeatable()
-        reading = calls.read_training(encoder, self._rows, *self._aside)
-        shared, measured = calls.survey(encoder, self._rows, reading, training)
-        lines = measured.map(shuffle.sum_table, shared)
-        keys = [name for name in lines.columns if not name.startswith("digit")]
-        digits = [name for name in lines.columns if name.startswith("digit")]
-        added = lines.groupBy(*keys).agg(*(functions.sum(name).alias(name) for name in digits))
-        encodings = keep_on_disks(SparkRows(added).map(shuffle.encode_lines, shared))
-        try:
-            with described(self._rows._context, "add up and encode categories"):
-                encodings.count()
-        except Exception:
-            encodings.unpersist()
-            raise
-        return shared, encodings
-
-    def encode_training(self, shared: shuffle.ShuffledSums, joined: Joined, encodings: Any) -> Any:
-        """Give the encodings of training rows, lazily."""
-        prefix, others = unused_prefix(self._frame.columns), joined.beside_training(shared.reading.roles.beside)
-        rows = self._rows.map(shuffle.add_views, (shared, f"{prefix}view"))
-        return look_up(rows, encodings, joined, others, prefix, training=True)
-
-    def encode_new(self, joined: Joined, encodings: Any) -> Any:
-        """Give the encodings of new rows, lazily."""
-        names = calls.names_of(self._rows)
-        return look_up(
-            self._frame,
-            encodings,
-            joined,
-            joined.beside_new(names, in_order=False),
-            unused_prefix(names),
-            training=False,
-        )
-
-    @staticmethod
-    def save(joined: Joined, encodings: Any, path: str, overwrite: bool) -> None:
-        """Let Spark write what new rows need; the record comes last."""
-        from pyspark.errors import AnalysisException
-        from pyspark.sql import functions
-
-        spark, views = encodings.sparkSession, joined.keys[0].new_rows
-        widths = functions.size(shuffle.ENCODINGS) / (views + 1)
-        own = functions.slice(shuffle.ENCODINGS, (widths * views + 1).cast("int"), widths.cast("int"))
-        lines = encodings.withColumn(shuffle.ENCODINGS, own)
-        if overwrite:
-            # From here on there is no older encoder, even if this process ends.
-            write_record(spark, UNFINISHED, path)
-        elif read_record(spark, path) is not None:
-            raise saved_already(path)
-        try:
-            lines.write.mode("overwrite" if overwrite else "error").parquet(f"{path}/encodings")
-        except AnalysisException as error:
-            if "PATH_ALREADY_EXISTS" in str(error):
-                raise saved_already(path) from error
-            raise
-        write_record(spark, joined.of_new_rows(*count_lines(lines)).to_text(), path)
-
-    def read(self, path: str) -> tuple[Joined, Any]:
-        """Let Spark read a folder that any engine has saved."""
-        from pyspark.errors import AnalysisException
-
-        spark = self._frame.sparkSession
-        text = read_record(spark, path)
-        if text is None or text == UNFINISHED:
-            raise not_saved(path)
-        joined = Joined.from_text(text)
-        try:
-            lines = spark.read.parquet(f"{path}/encodings")
-        except AnalysisException:
-            # There are no files.
-            joined.check_lines(0, 0, path)
-            raise
-        if joined.n_lines is not None:
-            joined.check_lines(*count_lines(lines), path)
-        return joined, lines
-
-    @staticmethod
-    def release(encodings: Any) -> None:
-        """Let the workers drop encodings; they are computed again from X if they are needed."""
-        encodings.unpersist()
-
-
-def write_record(spark: Any, text: str, path: str) -> None:
-    """Let Spark write the record of a folder, in place of one that is there."""
-    spark.createDataFrame([(text,)], "joined string").write.mode("overwrite").parquet(f"{path}/joined")
-
-
-def read_record(spark: Any, path: str) -> str | None:
-    """Let Spark read the record of a folder; None if there is none."""
-    from pyspark.errors import AnalysisException
-
-    try:
-        text: str = spark.read.schema("joined string").parquet(f"{path}/joined").first()[0]
-    except (AnalysisException, TypeError):
-        # A folder without files has no first row.
-        return None
-    return text
-
-
-def count_lines(lines: Any) -> tuple[int, int]:
-    """Let Spark give what `look_up.sum_lines` gives."""
-    from pyspark.sql import functions
-
-    hashes = functions.xxhash64(functions.col(shuffle.ENCODINGS).cast("array<double>")).cast("decimal(20)")
-    n_lines, total = lines.agg(functions.count("*"), functions.sum(hashes)).first()
-    return n_lines, int(total or 0) % 2**64
-
-
-def keep_on_disks(frame: Any) -> Any:
-    """Keep the computed rows of a frame on disks, in as few partitions as Spark's shuffle would join them to.
-
-    Without this setting, Spark keeps the number of partitions of its settings, and each partition starts Python.
-    """
-    from pyspark import StorageLevel
-
-    settings = frame.sparkSession.conf
-    before = settings.get(JOINS_PARTITIONS, None)
-    settings.set(JOINS_PARTITIONS, "true")
-    try:
-        return frame.persist(StorageLevel.DISK_ONLY)
-    finally:
-        if before is None:
-            settings.unset(JOINS_PARTITIONS)
-        else:
-            settings.set(JOINS_PARTITIONS, before)
-
-
-def check_types(rows: Any, encodings: Any, joined: Joined) -> None:
-    """Raise ValueError for columns of another type than at fit, which Spark would compare as text or floats."""
-    from pyspark.sql.types import IntegralType
-
-    for key in joined.keys:
-        for name, stored in zip(key.columns, key.stored, strict=True):
-            given, fitted = rows.schema[name].dataType, encodings.schema[stored].dataType
-            if given != fitted and not (isinstance(given, IntegralType) and isinstance(fitted, IntegralType)):
-                raise different_kinds(name, fitted.simpleString(), given.simpleString())
-
-
-def look_up(rows: Any, encodings: Any, joined: Joined, others: Sequence[str], prefix: str, training: bool) -> Any:
-    """Join the encodings of every key to rows.
-
-    Parameters
-    ----------
-    rows : pyspark.sql.DataFrame
-        Training rows have their views in a column.
-    encodings : pyspark.sql.DataFrame
-    joined : Joined
-    others : list of str
-        Columns that follow the encodings.
-    prefix : str
-        Prefix of the names of columns that are added to those of the rows.
-    training : bool
-    """
-    from pyspark.sql import functions
-
-    check_types(rows, encodings, joined)
-    outputs = []
-    for entry, key in enumerate(joined.keys):
-        aliases = [f"{prefix}{entry}_{column}" for column in range(len(key.columns))]
-        found = functions.col(f"{prefix}{entry}")
-        stored = [functions.col(name).alias(alias) for name, alias in zip(key.stored, aliases, strict=True)]
-        own = functions.col(shuffle.ENCODINGS).alias(f"{prefix}{entry}")
-        table = encodings.where(functions.col(shuffle.ENTRY) == entry).select(*stored, own)
-        values = [present(rows, name) for name in key.columns]
-        same = [value.eqNullSafe(functions.col(alias)) for value, alias in zip(values, aliases, strict=True)]
-        rows = rows.join(table, all_of(same), "left").drop(*aliases)
-        view = functions.col(f"{prefix}view") if training else functions.lit(key.new_rows)
-        for number, name in enumerate(key.outputs):
-            at = view * len(key.outputs) + number
-            other = not_found(key, values, at, number, joined.dtype, training)
-            encoding = functions.when(found.isNotNull(), functions.get(found, at)).otherwise(other)
-            outputs.append(encoding.alias(name))
-    return rows.select(*outputs, *(functions.col(quoted(name)) for name in others))
-
-
-def not_found(key: JoinedKey, values: Sequence[Any], at: Any, number: int, dtype: str, training: bool) -> Any:
-    """Give the encoding of rows whose key is not in the table: unknown values, or missing ones without a category."""
-    from pyspark.sql import functions
-
-    kind = {"float64": "double", "float32": "float"}[dtype]
-    shown = ", ".join(map(repr, key.columns))
-    if training:
-        other = functions.raise_error(CHANGED)
-    elif key.refuses_unknown:
-        other = functions.raise_error(REFUSED.format(columns=shown, what="unknown values"))
-    else:
-        other = functions.lit(key.unknown[number])
-    if key.policy == "category":
-        return other.cast(kind)
-    missing = functions.get(functions.array(*map(functions.lit, key.missing)), at)
-    if key.policy == "error":
-        missing = functions.raise_error(REFUSED.format(columns=shown, what="missing values"))
-    any_missing = ~all_of([value.isNotNull() for value in values])
-    return functions.when(any_missing, missing.cast(kind)).otherwise(other.cast(kind))
-
-
-def present(rows: Any, name: str) -> Any:
-    """Give a column with null in place of NaN."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import DoubleType, FloatType
-
-    column = functions.col(quoted(name))
-    if isinstance(rows.schema[name].dataType, (FloatType, DoubleType)):
-        return functions.when(~functions.isnan(column), column)
-    return column
-
-
-def all_of(conditions: Sequence[Any]) -> Any:
-    """Combine conditions to one that holds if all of them hold."""
-    total = conditions[0]
-    for condition in conditions[1:]:
-        total = total & condition
-    return total

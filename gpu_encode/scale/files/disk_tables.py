@@ -33,6 +33,7 @@ from gpu_encode.scale.files.look_up import (
     lines_by_bucket,
     of_new_rows,
     rows_in_buckets,
+    sum_lines,
 )
 from gpu_encode.scale.files.memory import Room
 from gpu_encode.scale.files.run import Run
@@ -363,6 +364,8 @@ def encode_categories(
 class SavedTable:
     """A folder of encodings of new rows, written bucket by bucket, in the format of `DistributedEncoder.save`.
 
+    The record comes last; it has the number and a checksum of all lines.
+
     Parameters
     ----------
     path : Path
@@ -374,8 +377,7 @@ class SavedTable:
 
     def __init__(self, path: Path, joined: Joined, no_lines: Any) -> None:
         Path(path, "encodings").mkdir(parents=True)
-        self._joined = joined
-        joined.of_new_rows().write(str(path))
+        self._joined, self._path, self._found = joined, str(path), sum_lines(None)
         self._writer = parquet.ParquetWriter(Path(path, "encodings", "part-0.parquet"), no_lines.schema)
 
     def __enter__(self) -> Self:
@@ -383,10 +385,15 @@ class SavedTable:
 
     def __exit__(self, *error: object) -> None:
         self._writer.close()
+        if error[0] is None:
+            n_lines, checksum = self._found.tolist()
+            self._joined.of_new_rows(n_lines, checksum).write(self._path)
 
     def add(self, encodings: Any) -> None:
         """Write the encodings of some categories."""
-        self._writer.write_table(of_new_rows(self._joined, encodings))
+        lines = of_new_rows(self._joined, encodings)
+        self._found = self._found + sum_lines(lines)
+        self._writer.write_table(lines)
 
 
 def survey(run: Run, encoding_plan: EncodingPlan, reading: Reading, columns: Sequence[str], size: Size) -> ShuffledSums:

@@ -366,6 +366,12 @@ def lines(shared: ShuffledSums, entry: int, features: Any, rows: Array, digits: 
     return pa.table(columns)
 
 
+def without_others(lines: Any, members: Sequence[int]) -> Any:
+    """Give the lines of a key without the columns of other keys."""
+    own = {*map(key_name, members)}
+    return lines.select([name for name in lines.column_names if name in own or not name.startswith("key")])
+
+
 def in_one_form(column: Any) -> Any:
     """Give equal values the same form: null for NaN, 0.0 for -0.0, no dictionaries."""
     if pa.types.is_dictionary(column.type):

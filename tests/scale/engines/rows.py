@@ -82,21 +82,43 @@ ORDERS = {
 }
 
 
+# Names that engines could take for the syntax of a path or an expression.
+NAMES = {
+    "id": "the.id",
+    "shop": "shop ",
+    "customer": "a.b`c",
+    "color": "col or",
+    "weight": "we`ight",
+    "sold": "sold?.(y)",
+}
+
+
+def oddly_named(scheme):
+    """Give rows whose columns have such names, and a function that makes an encoder for them."""
+    table = rows().rename_columns([NAMES.get(name, name) for name in rows().column_names])
+
+    def make():
+        columns = ["a.b`c", "col or", ("a.b`c", "col or")]
+        return TargetEncoder(columns=columns, cv=scheme, smooth=MEstimate(2.0), device="cpu")
+
+    return table, make
+
+
 def counter():
     """Make an encoder that reads no target."""
     return CountEncoder(columns=["color"])
 
 
-def without(table, *names):
+def without(table, *names, by="id"):
     """Give a table without some columns, in order of its rows' numbers; floats as their bits."""
-    ordered = table.drop_columns([name for name in names if name in table.column_names]).sort_by("id")
+    ordered = table.drop_columns([name for name in names if name in table.column_names]).sort_by(by)
     return {
         name: column.to_numpy().view(np.int64).tolist() if pa.types.is_float64(column.type) else column.to_pylist()
         for name, column in zip(ordered.column_names, ordered.columns, strict=True)
     }
 
 
-def same(found, expected, *aside):
+def same(found, expected, *aside, by="id"):
     """Whether an engine's table has the bits of another table, without the columns named in `aside`."""
-    found, expected = without(found, *aside), without(expected, *aside)
+    found, expected = without(found, *aside, by=by), without(expected, *aside, by=by)
     return found == expected and [*found] == [*expected]

@@ -34,11 +34,15 @@ SETTINGS = {
     "spark.driver.maxResultSize": "1m",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+# Compiling each query in Java takes longer than running it on a few rows; the long lane runs compiled queries.
+UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
+def spark(tmp_path_factory, request):
     from pyspark.sql import SparkSession
+
+    daily = request.config.getoption("markexpr") == "daily"
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
@@ -48,7 +52,7 @@ def spark(tmp_path_factory):
         patch.setenv("SPARK_LOCAL_DIRS", str(tmp_path_factory.mktemp("spark")))
         # Two processors; a task may fail twice.
         builder = SparkSession.builder.master("local[2,3]")
-        for name, value in SETTINGS.items():
+        for name, value in (SETTINGS | (UNCOMPILED if daily else {})).items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("OFF")

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import KFold, LeaveOneOut, MEstimate, TargetEncoder
-from gpu_encode.scale.engines import DistributedEncoder, distributed_encoder
-from gpu_encode.scale.engines import spark as spark_module
+from gpu_encode.scale.engines import DistributedEncoder, distributed_encoder, spark_tables
+from gpu_encode.scale.engines.spark import in_few_tasks
 from gpu_encode.scale.files.look_up import Joined
 from tests.scale.engines.rows import encoder, marked, rows, same
 from tests.scale.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
@@ -39,8 +39,9 @@ CUTS = {
 
 
 @pytest.fixture
-def joined_by_shuffle(spark):
-    """Make Spark treat tables as large: it broadcasts small ones."""
+def joined_by_shuffle(spark, monkeypatch):
+    """Treat tables as large, here and in Spark: small ones are sent to all processes."""
+    monkeypatch.setattr(spark_tables, "SMALL", 0)
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     yield
     spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
@@ -65,6 +66,29 @@ def test_bits_are_those_of_one_table(spark, frame, cut):
     made = there.transform(CUTS[cut](spark.createDataFrame(new)))
     assert same(made.toArrow(), alone.transform(new.drop_columns(["sold"])), "sold")
     there.unpersist()
+
+
+@pytest.mark.parametrize("most", [0, 1000, 1 << 20], ids=["no key", "the smallest key", "all keys"])
+def test_small_keys_are_looked_up_without_a_shuffle(spark, frame, most, monkeypatch):
+    monkeypatch.setattr(spark_tables, "SMALL", most)
+    there, alone = shuffled(), encoder(BY_ID).fit(rows().drop_columns(["sold"]), rows()["sold"])
+    found = there.fit_transform(frame, "sold")
+    plan = found._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.count("Join LeftOuter") == {0: 3, 1000: 2}.get(most, 0)
+    assert same(found.toArrow(), in_memory(), "sold")
+    new = rows(seed=4)
+    found = there.transform(spark.createDataFrame(new)).toArrow()
+    assert same(found, alone.transform(new.drop_columns(["sold"])), "sold")
+
+
+def test_many_small_partitions_are_few_tasks(spark, frame):
+    many = frame.repartition(60)
+    assert in_few_tasks(many).rdd.getNumPartitions() == 8
+    assert in_few_tasks(frame).rdd.getNumPartitions() == frame.rdd.getNumPartitions()
+    # Nothing is known of the size of rows behind an RDD.
+    hidden = spark.createDataFrame(many.rdd, many.schema)
+    assert in_few_tasks(hidden).rdd.getNumPartitions() == 60
+    assert same(encoder(BY_ID).fit_transform(many, "sold").toArrow(), in_memory(), "sold")
 
 
 def test_each_row_left_out(frame):
@@ -168,7 +192,7 @@ def test_a_folder_holds_one_encoder(spark, frame, tmp_path):
     assert same(DistributedEncoder.load(path).transform(frame).toArrow(), expected)
     with pytest.MonkeyPatch.context() as patch:
         # The save ends before the record.
-        patch.setattr(spark_module, "count_lines", lambda _: 1 / 0)
+        patch.setattr(spark_tables, "count_lines", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             second.save(path, overwrite=True)
     with pytest.raises(FileNotFoundError, match="ended before it was done"):
@@ -197,14 +221,16 @@ def test_killed_workers_change_nothing(frame, tmp_path):
     check_killed_workers(frame, tmp_path / "die", shuffled(), in_memory())
 
 
-def test_what_the_policies_refuse(spark, frame):
+@pytest.mark.parametrize("most", [0, 1 << 20], ids=["joined by Spark", "looked up"])
+def test_what_the_policies_refuse(spark, frame, most, monkeypatch):
+    monkeypatch.setattr(spark_tables, "SMALL", most)
     there = shuffled(handle_unknown="error").fit(frame, "sold")
-    with pytest.raises(Exception, match="'color' have unknown values"):
+    with pytest.raises(Exception, match="'color' have unknown values" if most == 0 else "unknown .* column 'color'"):
         there.transform(frame.selectExpr("*").withColumn("color", frame["shop"])).toArrow()
     with pytest.raises(Exception, match="handle_missing"):
         shuffled(handle_missing="error").fit(frame, "sold")
     there = shuffled(handle_missing="error").fit(frame.where("customer is not null"), "sold")
-    with pytest.raises(Exception, match="'customer' have missing values"):
+    with pytest.raises(Exception, match="'customer' have missing values" if most == 0 else "'customer' holds"):
         there.transform(frame).toArrow()
     with pytest.raises(ValueError, match="'color'"):
         there.transform(frame.drop("color"))

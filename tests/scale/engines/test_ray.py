@@ -14,7 +14,18 @@ import pytest
 from gpu_encode import Holdout, KFold, LeaveOneOut, Ordered, load
 from gpu_encode.scale.engines import DistributedEncoder, buckets, orders
 from gpu_encode.seam import devices
-from tests.scale.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
+from tests.scale.engines.rows import (
+    ORDERS,
+    SCHEMES,
+    UNORDERED,
+    counter,
+    encoder,
+    in_time,
+    marked,
+    oddly_named,
+    rows,
+    same,
+)
 from tests.scale.engines.sessions import code_of_page
 
 ray = pytest.importorskip("ray.data", reason="the extra engines has Ray")
@@ -74,6 +85,15 @@ def test_schemes_give_the_bits_of_one_table(name):
         assert all(map(np.array_equal, fitted.encodings_, alone.encodings_))
 
 
+def test_names_are_no_syntax():
+    table, make = oddly_named(KFold(3, by=["the.id", "shop "]))
+    alone, aside = make(), ["sold?.(y)", "we`ight"]
+    expected = alone.fit_transform(table.drop_columns(aside), table["sold?.(y)"], sample_weight=table["we`ight"])
+    for each in (make(), DistributedEncoder(make(), tables="shuffle")):
+        found = collect(each.fit_transform(dataset(table=table), "sold?.(y)", sample_weight="we`ight"))
+        assert same(found, expected, *aside, by="the.id")
+
+
 @pytest.fixture
 def groups_of_few_rows(monkeypatch):
     monkeypatch.setattr(orders, "MOST_GROUPS", 5)
@@ -124,9 +144,16 @@ def test_schemes_that_number_rows_say_what_to_write(cv):
         encoder(cv).fit_transform(dataset(), "sold")
 
 
-@pytest.mark.daily
-@pytest.mark.parametrize("n_blocks", [3, 8])
-@pytest.mark.parametrize("cv", [5, KFold(3, stratify=True), Holdout(0.3), Ordered(), Ordered(2)], ids=str)
+NUMBERED = [5, KFold(3, stratify=True), Holdout(0.3), Ordered(), Ordered(2)]
+# The daily tests have each scheme once, and each number of blocks.
+BLOCKS = [
+    pytest.param(cv, n_blocks, marks=pytest.mark.daily if (number + n_blocks) % 2 else (), id=f"{cv}-{n_blocks}")
+    for number, cv in enumerate(NUMBERED)
+    for n_blocks in (3, 8)
+]
+
+
+@pytest.mark.parametrize(("cv", "n_blocks"), BLOCKS)
 def test_blocks_that_stay_number_their_rows_as_partitions_of_dask(cv, n_blocks):
     import dask
     from ray.util.dask import ray_dask_get

@@ -9,7 +9,18 @@ import pytest
 from gpu_encode import GroupKFold, KFold, OneHotEncoder, Ordered, StatisticEncoder, TargetEncoder, load
 from gpu_encode.scale.engines import DistributedEncoder, orders
 from gpu_encode.scale.engines.spark import SparkRows
-from tests.scale.engines.rows import ORDERS, SCHEMES, UNORDERED, counter, encoder, in_time, marked, rows, same
+from tests.scale.engines.rows import (
+    ORDERS,
+    SCHEMES,
+    UNORDERED,
+    counter,
+    encoder,
+    in_time,
+    marked,
+    oddly_named,
+    rows,
+    same,
+)
 from tests.scale.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
 
 pytestmark = NEEDS_SPARK
@@ -244,6 +255,21 @@ def test_rows_that_are_chosen_anew_are_refused(frame):
         SparkRows(choose(frame)).check_repeatable()
 
 
+@pytest.mark.daily
+@pytest.mark.parametrize("cv", [KFold(3, by=["the.id", "shop "]), Ordered(time="day", burn_in=5)])
+def test_names_are_no_syntax(spark, cv):
+    table, make = oddly_named(cv)
+    frame = spark.createDataFrame(table).repartition(2)
+    alone, aside = make(), ["sold?.(y)", "we`ight"]
+    expected = alone.fit_transform(table.drop_columns(aside), table["sold?.(y)"], sample_weight=table["we`ight"])
+    there = [make()] if isinstance(cv, Ordered) else [make(), DistributedEncoder(make(), tables="shuffle")]
+    for each in there:
+        found = each.fit_transform(frame, "sold?.(y)", sample_weight="we`ight").toArrow()
+        assert same(found, expected, *aside, by="the.id")
+        new = each.transform(frame).toArrow()
+        assert same(new, alone.transform(table.drop_columns(aside)), *aside, by="the.id")
+
+
 def test_names_that_are_one_to_spark(spark, frame):
     twice = frame.withColumnRenamed("color", "SHOP")
     with pytest.raises(ValueError, match="'shop' and 'SHOP'"):
@@ -279,6 +305,19 @@ def test_rows_are_neither_added_nor_taken_out(frame):
             call(frame, "sold")
     with pytest.raises(ValueError, match="None of the parts has rows"):
         encoder(BY_ID).fit(frame.where("id < 0"), "sold")
+
+
+def test_streams_are_only_encoded(spark, frame, tmp_path):
+    path = str(tmp_path / "rows")
+    frame.write.parquet(path)
+    stream = spark.readStream.schema(frame.schema).parquet(path)
+    for call in (encoder(BY_ID).fit, encoder(BY_ID).fit_transform):
+        with pytest.raises(TypeError, match="stream of Spark, which has no end"):
+            call(stream, "sold")
+    fitted = encoder(BY_ID).fit(frame, "sold")
+    query = fitted.transform(stream).writeStream.format("memory").queryName("encoded").trigger(availableNow=True)
+    query.start().awaitTermination(60)
+    assert same(spark.table("encoded").toArrow(), fitted.transform(rows().drop_columns(["sold"])), "sold")
 
 
 def test_frames_are_not_among_other_tables(frame):

@@ -249,6 +249,10 @@ def test_new_rows_that_are_refused_and_columns_that_lack(tmp_path: Path, rows: P
     pq.write_table(new.drop_columns(["zip"]), tmp_path / "lacks.parquet")
     with pytest.raises(ValueError, match="zip"):
         transform_dataset(tmp_path / "lacks.parquet", tmp_path / "new-codes", tmp_path / "model")
+    lines = tmp_path / "model" / "encodings" / "part-0.parquet"
+    pq.write_table(pq.read_table(lines).slice(1), lines)
+    with pytest.raises(ValueError, match="lines of encodings with checksum"):
+        transform_dataset(source, tmp_path / "new-codes", tmp_path / "model")
     assert names_in(tmp_path) == ["codes.parquet", "lacks.parquet", "model", "new", "orders.parquet"]
 
 
