@@ -50,7 +50,7 @@ def spark(tmp_path_factory, request):
         # Otherwise each worker would load kernels.
         patch.setenv("GPU_ENCODE_COMPILE", "never")
         patch.setenv("SPARK_LOCAL_DIRS", str(tmp_path_factory.mktemp("spark")))
-        # Two processors; a task may fail twice.  "local-cluster[2,1,1200]" has two executors with processes of their own.
+        # Two processors; a task may fail twice.  "local-cluster[2,1,1200]" has two processes of executors.
         builder = SparkSession.builder.master(os.environ.get("SPARK_MASTER", "local[2,3]"))
         for name, value in (SETTINGS | (UNCOMPILED if daily else {})).items():
             builder = builder.config(name, value)
