@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.schemes.folds import CrossFitting
-from gpu_encode.tables.frames.filling import fill_missing, read_named, with_constant
+from gpu_encode.tables.frames.filling import fill_missing, holding_words, read_named, with_constant
 from gpu_encode.words.annotations import Table, Vector
 from gpu_encode.words.errors.parameters import KnownKeywords, check_option
 
@@ -92,7 +92,7 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
         Raises
         ------
         TypeError, ValueError
-            If X is no frame, if a column is missing, or if it holds no numbers.
+            If X is no frame, if a column is missing, if it holds no numbers, or if it is filled and names groups, too.
         """
         self._learn(read_named(X, OWNER), groups)
         return self
@@ -109,6 +109,11 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
         -------
         frame of shape (n_rows, n_columns)
             A frame as X, with its columns in their order.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As in `fit`.
         """
         frame = read_named(X, OWNER)
         encoded = self._learn(frame, groups)
@@ -120,12 +125,17 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
         Parameters
         ----------
         X : frame of shape (n_rows, n_columns)
-            Rows with the columns of numbers and groups.
+            Rows with the columns of fit.
 
         Returns
         -------
         frame of shape (n_rows, n_columns)
             A frame as X, with its columns in their order.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X is no frame, if a column is missing, or if it holds no numbers.
         """
         check_is_fitted(self, "encoder_")
         frame = read_named(X, OWNER)
@@ -134,21 +144,52 @@ class NumberFiller(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_out
     def _learn(self, frame: Any, groups: Any) -> Any:
         """Fit the encoder; give the training encodings of the groups."""
         check_option(OWNER, "statistic", self.statistic, ("mean", "median"))
-        if isinstance(self.columns, str):
-            raise TypeError(f"columns of NumberFiller is a list of names. Write columns=[{self.columns!r}].")
-        by = [EVERYTHING] if self.by is None else [self.by] if isinstance(self.by, str) else [*self.by]
-        if self.columns is None:
-            self.columns_ = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in by]
-        else:
-            self.columns_ = [*self.columns]
+        by = self._read_groups(frame)
+        self.columns_ = self._read_columns(frame, by)
         key = by[0] if len(by) == 1 else tuple(by)
         encoder = StatisticEncoder([self.statistic], columns=[key], values=self.columns_, cv=self.cv)
         encoded = encoder.fit_transform(self._with_groups(frame), groups=groups)
         self.encoder_, self.n_features_in_ = encoder, len(frame.columns)
         return encoded
 
+    def _read_groups(self, frame: Any) -> list[str]:
+        """Give the columns that name the group."""
+        if self.by is None:
+            return [EVERYTHING]
+        by = [self.by] if isinstance(self.by, str) else list(self.by) if isinstance(self.by, Sequence) else []
+        if not by or not all(isinstance(name, str) for name in by):
+            raise TypeError(
+                "The 'by' parameter of NumberFiller must be the name of a column, a list of names, or None. Got "
+                f"{self.by!r} instead."
+            )
+        if absent := [name for name in by if name not in frame.columns]:
+            raise ValueError(
+                f"NumberFiller groups rows by {absent}, and X has no such columns. It has {frame.columns}."
+            )
+        return by
+
+    def _read_columns(self, frame: Any, by: list[str]) -> list[str]:
+        """Give the columns to fill."""
+        if self.columns is None:
+            numbers = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in by]
+            if not numbers:
+                raise ValueError(f"NumberFiller fills columns of numbers, and X has none. It has {frame.columns}.")
+            return numbers
+        if isinstance(self.columns, str):
+            raise TypeError(f"columns of NumberFiller is a list of names. Write columns=[{self.columns!r}].")
+        named = list(self.columns)
+        if not named or len(set(named)) < len(named):
+            raise ValueError(
+                f"The 'columns' parameter of NumberFiller names at least one column, each once. Got {named} instead."
+            )
+        if both := [name for name in named if name in by]:
+            raise ValueError(f"NumberFiller fills columns, and groups rows by others: {both} stands in columns and by.")
+        return named
+
     def _with_groups(self, frame: Any) -> Any:
         """Give the frame as the user gave it; without groups with a column that is the same for all rows."""
         if absent := [name for name in self.columns_ if name not in frame.columns]:
             raise ValueError(f"NumberFiller fills {absent}, and X has no such columns. It has {frame.columns}.")
+        if words := holding_words(frame, self.columns_):
+            raise ValueError(f"NumberFiller fills numbers. Columns {words} hold text or times: leave them out.")
         return frame.to_native() if self.by is not None else with_constant(frame, EVERYTHING)

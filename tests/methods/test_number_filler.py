@@ -110,11 +110,33 @@ def test_it_is_pickled():
         (NumberFiller(), np.zeros((3, 2)), "takes frames in memory, whose columns have names. Got ndarray"),
         (NumberFiller("income"), people(), r"Write columns=\['income'\]"),
         (NumberFiller(["wage"]), people(), r"NumberFiller fills \['wage'\], and X has no such columns"),
-        (NumberFiller(["income"], by="city"), people(), "city"),
-        (NumberFiller(["town"], by="day"), people(), "town"),
+        (NumberFiller(["income"], by="city"), people(), r"groups rows by \['city'\], and X has no such columns"),
+        (NumberFiller(["income"], by=3), people(), r"'by' parameter of NumberFiller .* Got 3 instead"),
+        (NumberFiller(["income"], by=[]), people(), r"'by' parameter of NumberFiller .* Got \[\] instead"),
+        (NumberFiller(["income"], by="income"), people(), r"\['income'\] stands in columns and by"),
+        (NumberFiller(["income", "income"]), people(), "names at least one column, each once"),
+        (NumberFiller([]), people(), "names at least one column, each once"),
+        (NumberFiller(by="town"), people()[["town"]], r"X has none\. It has \['town'\]"),
+        (NumberFiller(["town"], by="day"), people(), r"Columns \['town'\] hold text or times"),
         (NumberFiller(["income"], statistic="mode"), people(), "'statistic' parameter of NumberFiller"),
     ],
 )
 def test_what_cannot_be_filled_is_refused(filler, X, error):
     with pytest.raises((TypeError, ValueError, KeyError), match=error):
         filler.fit(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_rows_need_the_columns_and_numbers_of_training(kind):
+    make, table = KINDS[kind], people()[["town", "income"]]
+    filler = NumberFiller(["income"], by="town", cv=FOLDS).fit(make(table))
+    with pytest.raises(ValueError, match=r"fills \['income'\], and X has no such columns"):
+        filler.transform(make(table[["town"]]))
+    with pytest.raises(ValueError, match="'town' is not a column of X"):
+        filler.transform(make(table[["income"]]))
+    with pytest.raises(ValueError, match=r"Columns \['income'\] hold text or times"):
+        filler.transform(make(table.assign(income="much")))
+    new = pd.DataFrame({"town": ["a", "b"], "income": [None, None]})
+    found = to_pandas(filler.transform(make(new)))["income"]
+    wanted = filled_by_hand(new, lambda _: table, "income", ["town"], "mean")
+    np.testing.assert_allclose(found.astype(float), wanted, rtol=1e-14)

@@ -16,6 +16,7 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
 from gpu_encode.words.errors.parameters import MOST_COLUMNS, check_count, check_option
+from gpu_encode.words.errors.targets import no_target
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,8 @@ def blend_matrix(
     Raises
     ------
     ValueError
-        If `score` does not suit the target, or if `ranks` or `grid` is given for the squared error.
+        If `score` does not suit the target or the predictions, if `ranks` or `grid` is given for the squared error, or
+        if predictions are missing or infinite.
 
     Notes
     -----
@@ -135,6 +137,13 @@ def blend_matrix(
     check_option("blend_matrix", "ranks", ranks, (True, False))
     if grid is not None:
         check_count("blend_matrix", "grid", grid, low=2, high=MOST_COLUMNS)
+    if y is None:
+        raise no_target("blend_matrix")
+    if score == "auc" and getattr(predictions, "ndim", 2) == 3:
+        raise ValueError(
+            'blend_matrix(score="auc") compares scores of two classes, a column for each model. Probabilities of '
+            'several classes need score="squared_error".'
+        )
     with devices.explain_memory():
         if score == "auc":
             pairs = by_area(predictions, y, sample_weight, ranks, grid)

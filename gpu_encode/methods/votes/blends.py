@@ -183,12 +183,12 @@ def check_shape(owner: str, P: Any) -> None:  # noqa: N803
         raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 2 is required.")
 
 
-def check_columns(owner: str, columns: Sequence[Array]) -> None:
+def check_columns(owner: str, columns: Sequence[Array], advice: str = "Use ranks=True.") -> None:
     """Raise ValueError unless there are at least two vectors with finite differences."""
     if len(columns) < 2:
         raise ValueError(f"{owner} blends two predictions or more, a column for each. Got n_features={len(columns)}.")
     if any(float(np.abs(column).max()) > LARGEST for column in columns):
-        raise ValueError(f"{owner} mixes scores up to {LARGEST:.3g}, not infinite ones. Use ranks=True.")
+        raise ValueError(f"{owner} mixes scores up to {LARGEST:.3g}, not infinite ones. {advice}")
 
 
 def mix(scores: Sequence[Floats], weights: Sequence[float]) -> Floats:

@@ -60,6 +60,9 @@ class VoteRegressor(RegressorMixin, Voter):
         For "weighted_mean".
     n_rounds_ : int
         For "weighted_mean".
+    path_ : list of list of float
+        For "weighted_mean": for each step that raised a weight the number of the key, the step, and minus the mean
+        squared error after it.
     estimator_ : regressor
         For "linear".
     n_features_in_ : int
@@ -130,6 +133,7 @@ class VoteRegressor(RegressorMixin, Voter):
         error = SquaredError.of(context.rows.ops, context.targets[0].values, context.rows.weight)
         ascent = self._weigh(votes, 0, lambda mean: error.score(take_off(mean, self.phi)), LEAST_RISE)
         self.weights_, self.n_rounds_ = ascent.numbers, ascent.n_rounds
+        self.path_ = [[key, step, score * error.unit * error.unit] for key, step, score in ascent.path]
 
     def predict(self, X: Table) -> Array:
         """Predict the quantity of each row.

@@ -20,10 +20,11 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.sums.targets import Labels, check_weight
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
-from gpu_encode.words.errors.tables import inconsistent_lengths, other_width
+from gpu_encode.words.errors.tables import other_width
 from gpu_encode.words.errors.targets import no_target
 
 OWNER = "SquaredErrorBlend"
+NO_INFINITY = "Drop these rows, or clip the predictions."
 
 
 @dataclass(eq=False, repr=False)
@@ -105,8 +106,11 @@ class SquaredErrorBlend(BaseEstimator):
             errors = Errors.read(OWNER, P, y, sample_weight, "P")
         self.weights_, self.squared_error_ = errors.blend(range(len(errors.columns)))
         self.n_features_in_ = len(self.weights_)
+        # A blend that was fitted to classes before may be fitted to a quantity.
         if errors.classes is not None:
-            self.classes_ = errors.classes
+            self.classes_: Array = errors.classes
+        elif hasattr(self, "classes_"):
+            del self.classes_
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -125,12 +129,21 @@ class SquaredErrorBlend(BaseEstimator):
         Returns
         -------
         float64 ndarray of shape (n_rows,) or (n_rows, n_classes)
+
+        Raises
+        ------
+        ValueError
+            If there are other numbers of models or classes than in fit, or if predictions are missing or infinite.
         """
         check_is_fitted(self, "weights_")
         columns = read_predictions(OWNER, P, "P")
         if len(columns) != len(self.weights_):
             raise other_width(OWNER, len(columns), len(self.weights_))
-        check_columns(OWNER, columns)
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else None
+        found = columns[0].shape[1] if columns[0].ndim == 2 else None
+        if found != n_classes:
+            raise ValueError(f"{OWNER} was fitted to {kind_of(n_classes)}. P holds {kind_of(found)}.")
+        check_columns(OWNER, columns, NO_INFINITY)
         return mix(columns, self.weights_.tolist())
 
 
@@ -162,7 +175,7 @@ class Errors:
     def read(cls, owner: str, P: Any, y: Any, sample_weight: Any, role: str) -> Self:  # noqa: N803
         """Read predictions, the target and weights; `role` is the name of the predictions."""
         columns = read_predictions(owner, P, role)
-        check_columns(owner, columns)
+        check_columns(owner, columns, NO_INFINITY)
         wanted, classes = read_wanted(owner, y, columns, role)
         weight = np.ones(len(wanted))
         if sample_weight is not None:
@@ -183,11 +196,20 @@ class Errors:
 def read_predictions(owner: str, P: Any, role: str) -> list[Floats]:  # noqa: N803
     """Give the predictions of each model, of shape (rows,) or (rows, classes), on the host."""
     check_shape(owner, P)
+    is_list_of_tables = isinstance(P, (list, tuple)) and len(P) > 0 and np.ndim(P[0]) > 1
+    if is_list_of_tables or len(getattr(P, "shape", ())) > 3:
+        raise ValueError(
+            f"{owner} takes a column for each model, or class probabilities as an array (rows, models, classes). Join "
+            f"those of several models by {role} = np.stack([model.predict_proba(X) for model in models], axis=1)."
+        )
     if getattr(P, "ndim", 2) != 3:
         given = [values for _, values in frames.read_targets(P, None, role)]
         columns = [column.astype(np.float64) for column in read_scores(owner, given, ops.host(len(given[0])), role)]
     else:
-        stacked = np.asarray(frames.to_host(P), np.float64)
+        stacked = np.asarray(frames.to_host(P))
+        if stacked.dtype.kind not in "biuf":
+            raise ValueError(f"{owner} needs numbers as probabilities. {role} holds {stacked.dtype}: convert it.")
+        stacked = stacked.astype(np.float64)
         if np.isnan(stacked).any():
             raise ValueError(f"{owner} needs all probabilities. {role} holds NaN.")
         columns = [stacked[:, number] for number in range(stacked.shape[1])]
@@ -199,7 +221,10 @@ def read_wanted(owner: str, y: Any, columns: Sequence[Floats], role: str) -> tup
     n_rows, of_classes = len(columns[0]), columns[0].ndim == 2
     values = frames.on_host([(None, frames.read_vector(y, "y"))])
     if len(values) != n_rows:
-        raise inconsistent_lengths(role, [len(values), n_rows])
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {[len(values), n_rows]}. {owner} needs a "
+            f"target for every row: y has {len(values)}, and {role} {n_rows}."
+        )
     labels = Labels(ops.host(n_rows), values)
     if not of_classes:
         if values.dtype.kind not in "biuf":
@@ -213,6 +238,11 @@ def read_wanted(owner: str, y: Any, columns: Sequence[Floats], role: str) -> tup
             f"{owner} needs a label for each of {columns[0].shape[1]} classes of {role}. y has {len(names)}."
         )
     return np.eye(len(names))[codes], names
+
+
+def kind_of(n_classes: int | None) -> str:
+    """Say what predictions are of; None: of a quantity."""
+    return "predictions of a quantity" if n_classes is None else f"probabilities of {n_classes} classes"
 
 
 def gram(errors: Sequence[Floats], weight: Floats) -> Floats:

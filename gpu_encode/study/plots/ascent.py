@@ -41,7 +41,7 @@ class AscentDisplay(Display):
 
         Parameters
         ----------
-        estimator : VoteClassifier, ProximityEncoder, ProximityClassifier or ProximityRegressor
+        estimator : VoteClassifier, VoteRegressor, ProximityEncoder, ProximityClassifier or ProximityRegressor
             Fitted, with weights that were tuned.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
@@ -54,16 +54,18 @@ class AscentDisplay(Display):
         Raises
         ------
         ValueError
-            If no weight was tuned.
+            If no weight was tuned, or if no step raised one.
         """
         check_is_fitted(estimator)
-        path = getattr(getattr(estimator, "encoder_", None), "path_", None) or getattr(estimator, "path_", None)
-        if not path:
+        path = getattr(getattr(estimator, "encoder_", None), "path_", None) or getattr(estimator, "path_", None) or []
+        if not any(path):
             raise ValueError(
-                f"{type(estimator).__name__} has tuned no weights. AscentDisplay draws VoteClassifier("
-                'rule="weighted_mean") and the estimators of proximity with weights="tune".'
+                f"{type(estimator).__name__} has tuned no weights, or none improved the score. AscentDisplay draws "
+                'VoteClassifier and VoteRegressor with rule="weighted_mean", and the estimators of proximity with '
+                'weights="tune".'
             )
-        several = isinstance(path[0][0], list)
+        # Of several classes each has a path, which may be empty.
+        several = any(not rise or isinstance(rise[0], list) for rise in path)
         scores = [[rise[-1] for rise in of_class] for of_class in (path if several else [path])]
         display = cls(scores, list(estimator.classes_) if several else [None])
         return display if ax is None else display.plot(ax)

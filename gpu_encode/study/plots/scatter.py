@@ -27,7 +27,7 @@ class ScatterDisplay(Display):
         Names of both columns.
     first, second : float64 array (rows,)
     target : array (rows,), optional
-        Labels of at most 8 classes, or a quantity.
+        Labels of at most 8 classes, or numbers.
 
     Examples
     --------
@@ -73,7 +73,8 @@ class ScatterDisplay(Display):
         Raises
         ------
         ValueError
-            If lengths differ, or if a prediction is no number.
+            If lengths differ, if a prediction is no number, if there are not two names, or if y has more than 8 labels
+            that are no numbers.
         """
         columns = [
             frames.on_host([(None, frames.read_vector(values, role))])
@@ -114,8 +115,11 @@ class ScatterDisplay(Display):
         Raises
         ------
         ValueError
-            If the output has no two columns of numbers, or lacks one of `outputs`.
+            If the output has no two columns of numbers, or lacks one of `outputs`, or if y does not suit, as in
+            `from_predictions`.
         """
+        if outputs is not None and (isinstance(outputs, str) or len(outputs) != 2):
+            raise ValueError(f"outputs of ScatterDisplay are two names of columns. Got {outputs!r} instead.")
         fitted: Any = estimator
         encoded = frames.read(fitted.transform(X))
         if outputs is None and encoded.n_columns < 2:
@@ -125,7 +129,14 @@ class ScatterDisplay(Display):
 
     @classmethod
     def _make(cls, names: Sequence[str], columns: Sequence[Any], y: Any, ax: Any) -> Self:
+        if isinstance(names, str) or len(names) != 2:
+            raise ValueError(f"names of ScatterDisplay are two names. Got {names!r} instead.")
         target = None if y is None else frames.on_host([(None, frames.read_vector(y, "y"))])
+        if target is not None and target.dtype.kind not in "biuf" and len(set(target.tolist())) > MOST_LABELS:
+            raise ValueError(
+                f"ScatterDisplay has colours for {MOST_LABELS} labels, or for a quantity. y has "
+                f"{len(set(target.tolist()))} labels that are no numbers: join some, or leave y out."
+            )
         lengths = [len(each) for each in (*columns, target) if each is not None]
         if len(set(lengths)) > 1:
             raise ValueError(

@@ -69,14 +69,16 @@ class SearchDisplay(Display):
         Raises
         ------
         ValueError
-            If the search did not vary these parameters, or has several metrics.
+            If the search did not vary these parameters, if both are the same, or if it has several metrics.
         """
         check_is_fitted(search, "cv_results_")
         found, tried = search.cv_results_, search.cv_results_["params"]
         varied = list(dict.fromkeys(name for each in tried for name in each))
-        for name in (parameter, lines):
-            if name is not None and name not in varied:
+        for name in [parameter] if lines is None else [parameter, lines]:
+            if name not in varied:
                 raise ValueError(f"The search has not varied {name!r}, but {', '.join(varied)}.")
+        if parameter == lines:
+            raise ValueError(f"lines names the parameter of the axis, {lines!r}. Name another one, or leave lines out.")
         if "mean_test_score" not in found:
             raise ValueError("The search has several metrics. SearchDisplay draws a search with one: pass scoring=.")
         values = in_order([each[parameter] for each in tried if parameter in each])

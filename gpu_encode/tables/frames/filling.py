@@ -18,6 +18,12 @@ def read_named(data: Any, owner: str) -> "nw.DataFrame[Any]":
         raise TypeError(f"{owner} takes frames in memory, whose columns have names. Got {found}.") from None
 
 
+def holding_words(frame: "nw.DataFrame[Any]", names: Sequence[str]) -> list[str]:
+    """Give those of some columns that hold text or times, and not only missing values."""
+    kinds = nw.String, nw.Categorical, nw.Enum, nw.Date, nw.Time, nw.Datetime, nw.Duration
+    return [name for name in names if frame.schema[name] in kinds and frame[name].null_count() < len(frame)]
+
+
 def with_constant(frame: "nw.DataFrame[Any]", name: str) -> Any:
     """Add a column that is the same text in all rows."""
     return frame.with_columns(nw.lit("all").alias(name)).to_native()

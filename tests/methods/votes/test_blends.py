@@ -316,3 +316,8 @@ def test_what_cannot_be_blended_is_refused():
         blend_matrix([[0, 1], [1, 0]], [0, 1], score="squared_error", ranks=True)
     with pytest.raises(ValueError, match="for classes, predictions has three axes"):
         blend_matrix([[0, 1], [1, 0]], ["a", "b"], score="squared_error")
+    with pytest.raises(ValueError, match='several classes need score="squared_error"'):
+        blend_matrix(np.zeros((2, 2, 3)), [0, 1])
+    for score in ("auc", "squared_error"):
+        with pytest.raises(ValueError, match="blend_matrix requires y to be passed"):
+            blend_matrix([[0, 1], [1, 0]], None, score=score)

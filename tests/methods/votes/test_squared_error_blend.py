@@ -100,3 +100,27 @@ def test_what_cannot_be_blended_is_refused():
         SquaredErrorBlend().fit(np.where(P.max() == P, np.nan, P), y)
     with pytest.raises(ValueError, match="X has 3 features, but SquaredErrorBlend is expecting 2"):
         SquaredErrorBlend().fit(P, y).predict(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="needs a target for every row: y has 59, and P 60"):
+        SquaredErrorBlend().fit(P, y[:-1])
+    with pytest.raises(ValueError, match=r"not infinite ones. Drop these rows, or clip"):
+        SquaredErrorBlend().fit([[1.0, np.inf], [2.0, 1.0]], [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"needs numbers as probabilities. P holds object"):
+        SquaredErrorBlend().fit(P.astype(str).astype(object), y)
+    for stacked in (list(P.transpose(1, 0, 2)), P.tolist(), P[None]):
+        with pytest.raises(ValueError, match=r"Join those of several models by P = np.stack\("):
+            SquaredErrorBlend().fit(stacked, y)
+
+
+def test_new_predictions_are_of_the_kind_of_fit():
+    P, y = predictions(5, 2, 3)
+    numbers, quantity = predictions(5, 2)
+    blend = SquaredErrorBlend().fit(P, y)
+    with pytest.raises(ValueError, match=r"fitted to probabilities of 3 classes. P holds predictions of a quantity"):
+        blend.predict(numbers)
+    with pytest.raises(ValueError, match=r"fitted to probabilities of 3 classes. P holds probabilities of 2 classes"):
+        blend.predict(P[:, :, :2])
+    again = blend.fit(numbers, quantity)
+    assert not hasattr(again, "classes_")
+    assert_same_bits(again.predict(numbers), SquaredErrorBlend().fit(numbers, quantity).predict(numbers))
+    with pytest.raises(ValueError, match=r"fitted to predictions of a quantity. P holds probabilities of 3 classes"):
+        again.predict(P)

@@ -17,6 +17,7 @@ from gpu_encode import (
     SpectralEncoder,
     TargetEncoder,
     VoteClassifier,
+    VoteRegressor,
     leak_report,
     roc_auc_score,
     tune,
@@ -231,6 +232,30 @@ def test_a_path_is_the_areas_of_the_weights_after_each_rise(classes):
         assert line.get_xdata().tolist() == [*range(1, len(path) + 1)]
 
 
+def test_a_path_of_a_quantity_is_minus_the_squared_error():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.integers(5, size=80) for name in "abc"})
+    y = (table["a"] + 2 * table["b"] + rng.normal(size=80)) * 100
+    encoder = TargetEncoder(columns=[*table])
+    voter = VoteRegressor(encoder).fit(table, y)
+    votes, weights, errors = encoder.fit_transform(table, y).to_numpy(), np.zeros(3), []
+    for key, step, _ in voter.path_:
+        weights[int(key)] += step
+        errors.append(-((y - votes @ weights / weights.sum()) ** 2).mean())
+    assert len(errors) > 1
+    np.testing.assert_allclose(AscentDisplay.from_estimator(voter).scores, [errors], rtol=1e-12)
+
+
+def test_a_class_that_no_weight_tells_has_an_empty_path():
+    voter = VoteClassifier(TargetEncoder(cv=2), "weighted_mean").fit(X, Y)
+    voter.path_, voter.classes_ = [[], [[0.0, 1.0, 0.75]]], np.array(["a", "b"])
+    assert AscentDisplay.from_estimator(voter).scores == [[], [0.75]]
+    assert len(axes_of(AscentDisplay.from_estimator(voter)).get_lines()) == 2
+    voter.path_ = [[], []]
+    with pytest.raises(ValueError, match="or none improved the score"):
+        AscentDisplay.from_estimator(voter)
+
+
 def test_a_path_of_proximity_is_drawn():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({name: rng.integers(3, size=80) for name in "abc"})
@@ -273,6 +298,12 @@ def test_two_columns_that_cannot_be_drawn():
         ScatterDisplay.from_predictions([1, 2], [3, 4], [0, 1, 0])
     with pytest.raises(ValueError, match="needs numbers as predictions"):
         ScatterDisplay.from_predictions(["a", "b"], [3, 4])
+    with pytest.raises(ValueError, match=r"8 labels, or for a quantity. y has 9 labels"):
+        ScatterDisplay.from_predictions([*range(9)], [*range(9)], list("abcdefghi"))
+    with pytest.raises(ValueError, match=r"names of ScatterDisplay are two names. Got \('a',\)"):
+        ScatterDisplay.from_predictions([1, 2], [3, 4], names=("a",))
+    with pytest.raises(ValueError, match=r"outputs of ScatterDisplay are two names of columns. Got 'x0'"):
+        ScatterDisplay.from_estimator(TargetEncoder().fit([["a"], ["b"]], [0, 1]), [["a"]], outputs="x0")
     with pytest.raises(ValueError, match="needs two columns, and TargetEncoder gives one"):
         ScatterDisplay.from_estimator(TargetEncoder().fit([["a"], ["b"]], [0, 1]), [["a"]])
     with pytest.raises(ValueError, match="no output 'x9'"):
@@ -304,3 +335,5 @@ def test_a_search_is_drawn_by_two_parameters():
     assert [text.get_text() for text in words.get_xticklabels()] == ["None", "eta"]
     with pytest.raises(ValueError, match="has not varied 'k', but"):
         SearchDisplay.from_search(search, "k")
+    with pytest.raises(ValueError, match="lines names the parameter of the axis"):
+        SearchDisplay.from_search(search, names[0], lines=names[0])
