@@ -125,9 +125,12 @@ def read(
     Raises
     ------
     ValueError
-        If no target is given for an unknown table, if a column is missing, or if a column of many fractions is no
-        number.
+        If there is no such file, if no target is given for an unknown table, if a column is missing, or if a column of
+        many fractions is no number.
     """
+    if not path.exists():
+        message = f"there is no file {path}"
+        raise ValueError(message)
     frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     frame = frame.replace("?", None)
     if target is None and path.stem not in KNOWN:

@@ -71,6 +71,8 @@ def test_a_table_by_argument(tmp_path):
     assert tables.read(file, "sold", ["price"], "yes", None).X["price"].nunique() == 200
     assert read.said == "sold is yes"
     assert comparison.main([str(file), "--out", str(tmp_path / "none")]) == 2
+    with pytest.raises(ValueError, match=r"there is no file .*absent\.csv"):
+        tables.read(tmp_path / "absent.csv", "sold", None, None, 10)
 
 
 def test_whole_numbers_are_categories_and_fractions_are_not():
