@@ -11,7 +11,7 @@ online_retail, taxis, titanic and used_cars_uk the target and the columns are kn
 Whole numbers are categories, unless `--numbers` names a column, which is then cut at deciles.  Parameters are chosen by
 folds of the training rows alone; the report also has the score of the choice that would have been best on the test
 rows.  `--split N` trains on the first N rows and scores all others, once.  Of several tables the report compares
-methods over the tables, too.
+methods over the tables, too.  With `--rows 2500 --folds 4`, a table took 5 to 36 minutes on two busy cores.
 """
 
 import argparse
