@@ -127,8 +127,9 @@ def steps_of(owner: str, half_life: Any, times: Vocabulary) -> NDArray[np.int64]
     else:
         # Products that could overflow are computed with Python's integers.
         factor, divisor = EIGHTHS * span.denominator, span.numerator
-        few = len(numbers) == 0 or max(abs(int(numbers[0])), abs(int(numbers[-1]))) * factor < 1 << 62
-        if few and divisor < 1 << 62:
+        ends = [abs(int(number)) for number in (*numbers[:1], *numbers[-1:])]
+        # If all times are 0, the factor has to fit on its own.
+        if max(1, *ends) * factor < 1 << 62 and divisor < 1 << 62:
             steps = numbers * factor // divisor
         elif span.denominator == 1 and divisor < 1 << 59:
             steps = EIGHTHS * (numbers // divisor) + EIGHTHS * (numbers % divisor) // divisor

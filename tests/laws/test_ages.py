@@ -274,6 +274,15 @@ def test_decades_at_a_short_half_life_overflow_nothing(kind):
     assert new.tolist() == [7.5] * 3
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("half_life", [0.001, 0.25])
+def test_all_times_may_be_zero(half_life):
+    # The float 0.001 is a fraction whose denominator nearly fills an int64.
+    found, new = fitted("ordered", ROWS.assign(day=0), np.full(N, 7.5), half_life=half_life)
+    assert np.isnan(found).all()
+    assert new.tolist() == [7.5] * 3
+
+
 REFUSED = {
     "a date's number": ({"half_life": 30}, "holds dates or times"),
     "both": ({"half_life": "1d", "window": "2d"}, "not both"),
