@@ -66,7 +66,8 @@ def list_methods(path: str) -> str:
 
 def tabulate(title: str, described: list[tuple[str, str]]) -> str:
     """Give a table of names and of the first sentences of their docstrings."""
-    rows = [f"| {name} | {' '.join(text.split(chr(10) * 2)[0].split())} |" for name, text in described]
+    sentences = [(name, " ".join(text.partition("\n\n")[0].split())) for name, text in described]
+    rows = [f"| {name} | {sentence} |" for name, sentence in sentences]
     return "\n".join([f"| {title} | what it does |", "|---|---|", *rows, ""])
 
 

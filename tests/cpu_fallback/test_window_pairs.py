@@ -7,10 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cpu_fallback.fused_rules import RowEncodings
 from cpu_fallback.types import Rows
 from tests.cases import pairs
-from tests.cpu_fallback import test_ordered_pairs
+from tests.cpu_fallback import test_estimates_by_age, test_ordered_pairs
 from tests.cpu_fallback.test_estimates_by_age import DRAWS
 from tests.cpu_fallback.test_ordered_pairs import RULES
 
@@ -47,12 +46,7 @@ class Data(test_ordered_pairs.Data):
         any_first = np.minimum(np.sort(np.random.default_rng(1).integers(0, len(times) + 1, len(times))), times)
         self.order = replace(self.order, firsts=any_first if span == "any" else np.maximum(times - span, 0))
 
-    def encode(self, ops, rule, dtype="float64", burn_in=0):
-        n_rows = len(self.rows)
-        values, unseen = np.full((n_rows, 1), -1.0, dtype, order="F"), np.ones(n_rows, np.bool_)
-        out = RowEncodings(values, unseen)
-        lost = ops.fused.encodings_by_age(self.rows, self.shape, self.order, burn_in, rule, out)
-        return values.tobytes(), unseen.tobytes(), lost
+    encode = test_estimates_by_age.Data.encode
 
 
 def assert_same(ops, by_age, monkeypatch, data, *given):
