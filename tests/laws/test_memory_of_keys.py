@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cpu_fallback import memory
-from cpu_fallback.compiled import threads
+from cpu_fallback.compiled.threads import set_threads
 from gpu_encode import TargetEncoder
 from gpu_encode.seam.ops import use_backend
 
@@ -59,8 +59,11 @@ def test_a_row_takes_its_encodings_its_codes_and_little_else(monkeypatch, kind, 
     # Blocks of the pool are larger than the requested size.
     monkeypatch.setattr(memory, "take_from_pool", lambda *given: None)
     # Whether two threads hold their own memory at the same moment is chance, and would be counted as rows.
-    monkeypatch.setattr(threads, "_chosen", [1])
-    with use_backend("compiled"):
-        few, many = (peak_of_call(kind, n_keys, dtype, n_rows) for n_rows in (FEW, MANY))
+    set_threads(1)
+    try:
+        with use_backend("compiled"):
+            few, many = (peak_of_call(kind, n_keys, dtype, n_rows) for n_rows in (FEW, MANY))
+    finally:
+        set_threads(None)
     beside = (many - few) / (MANY - FEW) - n_keys * np.dtype(dtype).itemsize - CODES * COLUMNS[n_keys]
     assert beside <= MOST_BESIDE
