@@ -25,10 +25,9 @@ from cpu_fallback.compiled.estimates import (
     whole_estimate,
     whole_prior,
 )
-from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
+from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, plain, scratch
 from cpu_fallback.compiled.shrinkage import (
     bayes_weight,
-    bayes_weight_of_count,
     blend_near,
     blend_one,
     unseen_encoding,
@@ -70,26 +69,6 @@ class Around(NamedTuple):
 
 
 @inlined
-def encode_counts(
-    weight: float,
-    count: int,
-    own: int,
-    mu: float,
-    weights: tuple[float, float],
-    bayes: bool,
-    total: float,
-    total_exponent: int,
-) -> float:
-    """Encode one class from counts below 2**31: `count` of all visible rows, and `own` of those of the class."""
-    # Plain division rounds quotients of such numbers correctly.
-    mean = np.float64(own) / weight
-    if bayes:
-        other = bayes_weight_of_count(weight, np.float64(own * (count - own)), 0, total, total_exponent)
-        return blend_near(mu, mean, 1.0, other)
-    return blend_near(mu, mean, weights[0], weights[1])
-
-
-@inlined
 def seen_of_two(accumulators: Array, at: np.uint64, view: int, kind: int, none: int, one: int) -> tuple[int, int]:
     """Count both classes among the rows that a view sees, from the counts of all folds."""
     if kind == LESS_ONE:
@@ -100,101 +79,17 @@ def seen_of_two(accumulators: Array, at: np.uint64, view: int, kind: int, none: 
     return none - accumulators[own], one - accumulators[own + np.uint64(1)]
 
 
-@counting
-def blend_binary(
-    accumulators: Array,
-    views: Views,
-    blend: Blend,
-    around: Around,
-    start: int,
-    stop: int,
-    values: Array,
-    unseen: Array,
-) -> bool:
-    """Write the encodings of the categories [start, stop) from whole counts of two classes.
-
-    It gives False, and the output is not valid, if a count is not below 2**31.  A category has only a handful of
-    numbers: loops over these would cost more than the arithmetic.
-    """
-    # Taking an array out of a tuple counts a reference: this is done once, and not for every category.
-    kind, n_folds = views.kind, views.n_folds
-    prior, fraction, exponent = around.prior, around.fraction, around.exponent
-    bayes = blend.shrinkage.kind == EMPIRICAL_BAYES
-    for i in range(start, stop):
-        at = np.uint64(i * n_folds * 2)
-        none, one = np.int64(0), np.int64(0)
-        for fold in range(n_folds if kind != OWN else 0):
-            none += accumulators[at + np.uint64(2 * fold)]
-            one += accumulators[at + np.uint64(2 * fold + 1)]
-        for view in range(unseen.shape[1]):
-            zeros, ones = seen_of_two(accumulators, at, view, kind, none, one)
-            count = zeros + ones
-            if count >= SMALL:
-                return False
-            weight, mu = np.float64(count), prior[view, 0]
-            hidden = not (count > 0 and weight >= blend.least)
-            unseen[i, view] = hidden
-            if hidden:
-                values[i, view] = unseen_encoding(mu, blend)
-            else:
-                weights = (1.0, 0.0) if bayes else weights_of(weight, blend.shrinkage)
-                total = fraction[view, 0] if bayes else 0.0
-                power = exponent[view, 0] if bayes else 0
-                values[i, view] = encode_counts(weight, count, ones, mu, weights, bayes, total, power)
-    return True
-
-
-@counting
-def blend_counts(
-    accumulators: Array,
-    n_classes: int,
-    first: int,
-    views: Views,
-    blend: Blend,
-    around: Around,
-    start: int,
-    stop: int,
-    values: Array,
-    unseen: Array,
-) -> bool:
-    """Write the encodings of the categories [start, stop) from whole counts of any number of classes.
-
-    It gives False, and the output is not valid, if a count is not below 2**31.
-    """
-    # Taking an array out of a tuple counts a reference: this is done once, and not for every category.
-    kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
-    prior, fraction, exponent = around.prior, around.fraction, around.exponent
-    bayes, n_outputs = blend.shrinkage.kind == EMPIRICAL_BAYES, n_classes - first
-    seen = np.empty(n_views * n_classes, np.int64)
-    for i in range(start, stop):
-        see_all(accumulators, i * n_folds * n_classes, n_classes, kind, n_views, n_folds, matrix, seen, 0)
-        for view in range(n_views):
-            at, count = view * n_classes, np.int64(0)
-            for label in range(n_classes):
-                count += seen[at + label]
-            if count >= SMALL:
-                return False
-            weight = np.float64(count)
-            hidden = not (count > 0 and weight >= blend.least)
-            unseen[i, view] = hidden
-            weights = (1.0, 0.0) if bayes or hidden else weights_of(weight, blend.shrinkage)
-            for output in range(n_outputs):
-                mu, own = prior[view, output], seen[at + first + output]
-                total = fraction[view, output] if bayes else 0.0
-                power = exponent[view, output] if bayes else 0
-                values[i, view * n_outputs + output] = (
-                    unseen_encoding(mu, blend)
-                    if hidden
-                    else encode_counts(weight, count, own, mu, weights, bayes, total, power)
-                )
-    return True
-
-
 class CountBlock(NamedTuple):
-    """Counts of a block of cells, one for each category, view and output, and the moments of all categories."""
+    """Counts of a block of cells, one for each category, view and output, and the moments of all categories.
+
+    Blends take `mu`, and the variance of all rows as `fraction` and the power of two by which a quotient is multiplied.
+    """
 
     seen: Array
     own: Array
+    mu: Array
+    fraction: Array
+    power: Array
     high: Array
     lower: Array
     weighed: Array
@@ -207,19 +102,24 @@ def count_block(n_categories: int, blend: Blend, around: Around) -> CountBlock:
     """Allocate a block, and repeat the moments of all categories in it."""
     n_views, n_outputs = around.prior.shape
     size, m, exact = n_categories * n_views * n_outputs, blend.shrinkage.first, around.exact
+    bayes, estimates = blend.shrinkage.kind == EMPIRICAL_BAYES, blend.shrinkage.kind == M_ESTIMATE
+    mu, fraction, power = np.empty(size), np.empty(size), np.empty(size)
     high, lower, nothing = np.empty(size), np.empty(size), np.empty(size)
     weighed, number = np.empty(size), np.empty(size)
-    whole = exact.width == 1 and exact.n_width == 1 and exact.low == 0 and exact.n_low == 0
+    whole = estimates and exact.width == 1 and exact.n_width == 1 and exact.low == 0 and exact.n_low == 0
     for k in range(size):
         view, output = k // n_outputs % n_views, k % n_outputs
-        high[k], lower[k] = around.high[view, output], around.lower[view, output]
-        nothing[k] = unseen_encoding(around.prior[view, output], blend)
+        mu[k], high[k], lower[k] = around.prior[view, output], around.high[view, output], around.lower[view, output]
+        nothing[k] = unseen_encoding(mu[k], blend)
+        # The variance of counts is far from the ends of floats, and so is its power of two.
+        fraction[k] = around.fraction[view, output] if bayes else 0.0
+        power[k] = plain(1.0, -around.exponent[view, output]) if bayes else 1.0
         weighed[k], number[k] = 0.0, np.nan
         if whole:
             total, rows = np.float64(exact.total[view * n_outputs + output]), np.float64(exact.number[view])
             weighed[k], number[k] = whole_prior(total, rows, m)
     room = np.empty(size, np.int64), np.empty(size, np.int64)
-    return CountBlock(*room, high, lower, weighed, number, nothing)
+    return CountBlock(*room, mu, fraction, power, high, lower, weighed, number, nothing)
 
 
 @stage
@@ -301,8 +201,52 @@ def settle_block(block: CountBlock, n: int, m: float, least: float, around: Arou
                 values[k] = settle_count(block.own[k], block.seen[k], around.exact, at, view, m)
 
 
+@stage
+def weigh_block(block: CountBlock, n: int, n_outputs: int, shrinkage: Shrinkage, others: Array) -> None:
+    """Write the weights of the priors of a block; the means have 1."""
+    seen, own, fraction, power = block.seen, block.own, block.fraction, block.power
+    for k in range(n if shrinkage.kind == EMPIRICAL_BAYES else 0):
+        weight, mine = np.float64(seen[k]), np.float64(own[k])
+        noise = mine * (weight - mine) / weight / weight
+        others[k] = 0.0 if noise == 0.0 else noise / (fraction[k] * weight) * power[k]
+    for line in range(0, 0 if shrinkage.kind == EMPIRICAL_BAYES else n, n_outputs):
+        _, other = weights_of(np.float64(seen[line]), shrinkage)
+        set_all(others[line : line + n_outputs], other)
+
+
+@stage
+def blend_block(block: CountBlock, n: int, least: float, values: Array) -> bool:
+    """Turn the weights of the priors of a block into its encodings, and tell whether all counts are small enough.
+
+    Plain division rounds quotients of such counts correctly.
+    """
+    seen, own, mu, nothing, small = block.seen, block.own, block.mu, block.nothing, True
+    for k in range(n):
+        weight = np.float64(seen[k])
+        blended = blend_near(mu[k], np.float64(own[k]) / weight, 1.0, values[k])
+        values[k] = nothing[k] if (weight < 1.0) | (weight < least) else blended
+        small &= seen[k] < SMALL
+    return small
+
+
+@stage
+def encode_block(block: CountBlock, n: int, below: float, blend: Blend, around: Around, values: Array) -> bool:
+    """Write the encodings of a block, and tell whether all counts are small enough."""
+    m, least = blend.shrinkage.first, blend.least
+    if blend.shrinkage.kind != M_ESTIMATE:
+        weigh_block(block, n, around.prior.shape[1], blend.shrinkage, values)
+        return blend_block(block, n, least, values)
+    # Divisors are at least 1: if the bound is below 1, no division is exact, and none is tried.
+    if below > 1.0 and divide_block(block, n, m, below, least, values):
+        return True
+    small, sure = estimate_block(block, n, m, least, values)
+    if small and not sure:
+        settle_block(block, n, m, least, around, values)
+    return small
+
+
 @counting
-def estimate_counts(
+def blend_counts(
     accumulators: Array,
     n_classes: int,
     first: int,
@@ -314,13 +258,12 @@ def estimate_counts(
     values: Array,
     unseen: Array,
 ) -> bool:
-    """Write the m-estimates of the categories [start, stop) from whole counts, a block at a time.
+    """Write the encodings of the categories [start, stop) from whole counts, a block at a time.
 
     It gives False, and the output is not valid, if a count is not below 2**31.
     """
-    m, least, n_outputs = blend.shrinkage.first, blend.least, n_classes - first
-    # Divisors are at least 1: if the bound is below 1, no division is exact, and none is tried.
-    width, below = views.n_views * n_outputs, exact_below(m)
+    least, n_outputs, below = blend.least, n_classes - first, exact_below(blend.shrinkage.first)
+    width = views.n_views * n_outputs
     at_once = max(COUNTS // width, 1)
     block, flat, flags = count_block(at_once, blend, around), values.reshape(-1), unseen.reshape(-1)
     for begin in range(start, stop, at_once):
@@ -330,12 +273,8 @@ def estimate_counts(
             read_pairs(accumulators, begin, end, views, block.seen, block.own)
         else:
             read_classes(accumulators, n_classes, first, begin, end, views, block.seen, block.own)
-        if below <= 1.0 or not divide_block(block, n, m, below, least, here):
-            small, sure = estimate_block(block, n, m, least, here)
-            if not small:
-                return False
-            if not sure:
-                settle_block(block, n, m, least, around, here)
+        if not encode_block(block, n, below, blend, around, here):
+            return False
         line = begin * views.n_views
         for k in range(n // n_outputs):
             weight = np.float64(block.seen[k * n_outputs])
@@ -534,18 +473,10 @@ def encode_sums(sums: Array, formula: Formula, start: int, stop: int, values: Ar
     n_categories, n_views, n_outputs = values.shape
     by_category, by_line = values.reshape(n_categories, n_views * n_outputs), values.reshape(-1, n_outputs)
     given, flags = (views, blend, around, start, stop), unseen.reshape(-1)
-    if whole and encode_whole(sums, shape.n_classes, first, *given, by_category, unseen):
+    # Large counts go by digits.
+    if whole and blend_counts(sums, shape.n_classes, first, *given, by_category, unseen):
         return
     blend_digits(sums, shape, first, *given, by_line, flags)
-
-
-def encode_whole(sums: Array, n_classes: int, first: int, views: Views, blend: Blend, *rest: Any) -> bool:
-    """Write encodings from whole counts; False, and no valid output, if a count is not below 2**31."""
-    if blend.shrinkage.kind == M_ESTIMATE:
-        return bool(estimate_counts(sums, n_classes, first, views, blend, *rest))
-    if n_classes == 2 and first == 1 and views.kind != CHOSEN:
-        return bool(blend_binary(sums, views, blend, *rest))
-    return bool(blend_counts(sums, n_classes, first, views, blend, *rest))
 
 
 def encode_categories(

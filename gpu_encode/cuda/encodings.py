@@ -5,10 +5,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.blending import encode_counts
 from cpu_fallback.compiled.estimates import exact_below, mean_pair, plain_pair, weigh_prior, whole_estimate
 from cpu_fallback.compiled.moments import Shape
-from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, weights_of
+from cpu_fallback.compiled.shrinkage import (
+    HEAVY,
+    LIGHT,
+    bayes_weight,
+    bayes_weight_of_count,
+    blend_near,
+    blend_one,
+    weights_of,
+)
 from cpu_fallback.compiled.ties import rounded_estimate
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, FusedRule, Shrinkage
 from gpu_encode.cuda.memory import empty, zeros
@@ -121,10 +128,12 @@ def encode_count(own: int, count: int, blend: Blend, priors: Priors, at: int, be
         if whole:
             return near, False
         return rounded_estimate(float(own), 0.0, weight, 0.0, m, around.high, around.rest)
-    bayes, weights = blend.shrinkage.kind == EMPIRICAL_BAYES, (1.0, 0.0)
-    if not bayes:
-        weights = weights_of(weight, blend.shrinkage)
-    return encode_counts(weight, count, own, around.mu, weights, bayes, around.fraction, around.exponent), False
+    if blend.shrinkage.kind == EMPIRICAL_BAYES:
+        other = bayes_weight_of_count(weight, float(own * (count - own)), 0, around.fraction, around.exponent)
+    else:
+        _, other = weights_of(weight, blend.shrinkage)
+    # Plain division rounds quotients of such numbers correctly.
+    return blend_near(around.mu, float(own) / weight, 1.0, other), False
 
 
 @device_function
