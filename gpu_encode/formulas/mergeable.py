@@ -11,11 +11,11 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.seam.ops import Ops, holding
 from gpu_encode.sums.moments import Moments
-from gpu_encode.words.errors.parameters import nameless_statistic
+from gpu_encode.words.errors.parameters import KnownKeywords, nameless_statistic
 from gpu_encode.words.errors.values import RowError
 
 
-class MergeableStatistic(BaseEstimator):
+class MergeableStatistic(KnownKeywords, BaseEstimator):
     """A symmetric function of the values of a category, computed from sums of terms.
 
     ``encoding = finish(N, sum of w * terms[0](x), sum of w * terms[1](x), ...)`` where N is the summed weight w of the

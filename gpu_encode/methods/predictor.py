@@ -10,10 +10,11 @@ from sklearn.utils import Tags
 from cpu_fallback.types import Array
 from gpu_encode.encoders.base import accept_categories
 from gpu_encode.words.annotations import Table
+from gpu_encode.words.errors.parameters import KnownKeywords
 from gpu_encode.words.notices import warn
 
 
-class Predictor(BaseEstimator):
+class Predictor(KnownKeywords, BaseEstimator):
     """A classifier or regressor that takes categories."""
 
     # The fitted encoder that reads rows.

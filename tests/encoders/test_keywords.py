@@ -3,7 +3,7 @@
 import inspect
 
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 import gpu_encode as ge
 from gpu_encode.formulas.smoothing import Smoothing
@@ -11,6 +11,7 @@ from gpu_encode.schemes import Scheme
 from gpu_encode.words.errors.keywords import IN_SCHEMES, INSTEAD
 
 PUBLIC = [getattr(ge, name) for name in ge.__all__]
+CLASSES = [one for one in PUBLIC if isinstance(one, type) and issubclass(one, BaseEstimator)]
 RULES = [one for one in PUBLIC if isinstance(one, type) and issubclass(one, (Scheme, Smoothing))]
 ENCODERS = [one for one in PUBLIC if one.__name__.endswith("Encoder")]
 
@@ -41,6 +42,8 @@ ENCODERS = [one for one in PUBLIC if one.__name__.endswith("Encoder")]
         (ge.MEstimate, "alpha", "Here it is replaced by: m"),
         (ge.EmpiricalBayes, "pooling", r"Did you mean 'pooled'\?"),
         (ge.GLMM, "qqq", "It has"),
+        (ge.ProximityRegressor, "orders", r"Did you mean 'order'\?"),
+        (ge.Prefixes, "length", r"It has: \*lengths"),
     ],
 )
 def test_what_was_meant(kind, name, message):
@@ -67,3 +70,13 @@ def test_own_parameters_are_none_of_them(kind):
     clone(kind(**required))
     with pytest.raises(TypeError, match="columns"):
         kind(cols=["a"])
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_every_public_class_names_its_parameters(kind):
+    several = inspect.Parameter.VAR_POSITIONAL
+    parameters = [(one.kind is several) * "*" + name for name, one in inspect.signature(kind).parameters.items()]
+    known = f"It has: {', '.join(parameters)}" if parameters else "It has no parameters"
+    with pytest.raises(TypeError) as refused:
+        kind(qqq=1)
+    assert str(refused.value) == f"{kind.__name__}() got an unexpected keyword argument 'qqq'. {known}."

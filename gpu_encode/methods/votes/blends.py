@@ -20,7 +20,7 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.seam.ops import Ops
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
-from gpu_encode.words.errors.parameters import MOST_COLUMNS, check_count, check_number, check_option
+from gpu_encode.words.errors.parameters import MOST_COLUMNS, KnownKeywords, check_count, check_number, check_option
 from gpu_encode.words.errors.tables import other_width
 from gpu_encode.words.errors.targets import no_target
 
@@ -32,7 +32,7 @@ LARGEST = 2.0**1000
 
 
 @dataclass(eq=False, repr=False)
-class ConvexBlend(BaseEstimator):
+class ConvexBlend(KnownKeywords, BaseEstimator):
     """Blend predictions of several models, a1 * p1 + a2 * p2 + ..., with shares that add up to 1.
 
     The shares are chosen on validation rows, by the exact area under the ROC curve.  With two vectors of predictions,

@@ -20,6 +20,7 @@ from gpu_encode.seam import devices, ops
 from gpu_encode.sums.targets import Labels, check_weight
 from gpu_encode.tables import frames
 from gpu_encode.words.annotations import Table, Vector
+from gpu_encode.words.errors.parameters import KnownKeywords
 from gpu_encode.words.errors.tables import other_width
 from gpu_encode.words.errors.targets import no_target
 
@@ -28,7 +29,7 @@ NO_INFINITY = "Drop these rows, or clip the predictions."
 
 
 @dataclass(eq=False, repr=False)
-class SquaredErrorBlend(BaseEstimator):
+class SquaredErrorBlend(KnownKeywords, BaseEstimator):
     """Blend predictions of a quantity, or class probabilities, with shares of the least squared error.
 
     The blend is a1 * p1 + a2 * p2 + ..., with shares of at least 0 that add up to 1.  Of all such shares, those with

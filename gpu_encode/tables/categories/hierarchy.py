@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from cpu_fallback.types import Array, Codes
 from gpu_encode.seam import devices
 from gpu_encode.tables.categories.vocabulary import Vocabulary
-from gpu_encode.words.errors.parameters import bad_parameter, check_count
+from gpu_encode.words.errors.parameters import KnownKeywords, bad_parameter, check_count
 
 # The bits of an IPv6 address.
 WIDEST = 128
@@ -28,7 +28,7 @@ LONGEST = (1 << 31) - 1
 MOST_LEVELS, PATH_BYTES = 1_000, 160
 
 
-class Derived(BaseEstimator):
+class Derived(KnownKeywords, BaseEstimator):
     """A rule that derives a category's ancestors from its value."""
 
     # Kinds of values that the rule takes.

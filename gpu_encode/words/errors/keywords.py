@@ -50,7 +50,10 @@ OF_TARGETS = ("cv", "smooth", "target_type", "prior", "shuffle", "random_state")
 
 def unknown_keyword(owner: type, name: str) -> TypeError:
     """Error for a parameter that a class does not have; it names the parameter that was probably meant."""
-    known = list(inspect.signature(owner).parameters)
+    # Parameters without a name are written as Python writes them: *lengths.
+    several = inspect.Parameter.VAR_POSITIONAL
+    parameters = inspect.signature(owner).parameters
+    known = [f"*{one.name}" if one.kind is several else one.name for one in parameters.values()]
     begun = f"{owner.__name__}() got an unexpected keyword argument {name!r}"
     encodes = "columns" in known
     meant = (INSTEAD if encodes else IN_SCHEMES).get(name)
@@ -60,7 +63,7 @@ def unknown_keyword(owner: type, name: str) -> TypeError:
         return TypeError(f"{begun}: it is for encoders that learn from a target, and this one does not. Leave it out.")
     if meant is not None and word is not None and (word in known or word == "nothing" or not word.islower()):
         return TypeError(f"{begun}. Here it is replaced by: {meant}.")
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, [one for one in known if one.isidentifier()], n=1)
     if near:
         return TypeError(f"{begun}. Did you mean {near[0]!r}?")
     return TypeError(f"{begun}. It has: {', '.join(known)}." if known else f"{begun}. It has no parameters.")
