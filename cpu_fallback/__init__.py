@@ -1,7 +1,7 @@
 """The operations on a CPU in NumPy: the definition that every other backend must equal bit for bit."""
 
 from cpu_fallback.agreements import sum_agreements
-from cpu_fallback.categories import combine, factorize, gather, gather_numbers, lookup
+from cpu_fallback.categories import combine, factorize, gather, gather_numbers, lookup, number_in_order
 from cpu_fallback.exact import m_estimates, moments
 from cpu_fallback.memory import TILE, cast, empty, to_device, to_host, xp, zeros
 from cpu_fallback.ordered import ordered

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # A table that is indexed by the numbers themselves may be this many times as long as the number of rows.
 DENSE_RANGE = 4
+# An odd number whose bits look random: products with it, modulo 2**64, spread numbers over their highest bits.
+HASH = np.array(0x9E3779B97F4A7C15, np.uint64)
 
 
 def factorize(values: "Array", /) -> "tuple[NDArray[np.int32], Array]":
@@ -42,6 +44,24 @@ def lookup(values: "Array", categories: "Array", /) -> NDArray[np.int32]:
     return np.where(categories[positions] == values, positions, -2).astype(np.int32)
 
 
+def number_in_order(values: "Array", /) -> "tuple[NDArray[np.int32], NDArray[np.int64]]":
+    """Give the code of each whole number, in the order of first occurrence, and the first row of each."""
+    words, rows = values.astype(np.int64, copy=False).view(np.uint64), np.arange(len(values))
+    first, left, factor = rows.copy(), words, HASH
+    bits = len(values).bit_length() + 1
+    table = np.empty(1 << bits, np.int64)
+    # In each turn, every place of the table goes to the number in its first row; rows of other numbers wait.
+    while len(left):
+        places = (left * factor >> np.uint64(64 - bits)).view(np.int64)
+        table[places] = len(values)
+        np.minimum.at(table, places, rows)
+        first[rows] = found = table[places]
+        others = np.flatnonzero(words[found] != left)
+        rows, left, factor = rows[others], left[others], factor * HASH
+    is_first = first == np.arange(len(values))
+    return (np.cumsum(is_first, dtype=np.int32) - 1)[first], np.flatnonzero(is_first)
+
+
 def combine(left: "Array", right: "Array", n_right: int, /) -> NDArray[np.int64]:
     """Give the joint key of two columns of codes of at least 0, exact while n_left * n_right < 2**63."""
     return left.astype(np.int64) * n_right + right
@@ -49,10 +69,13 @@ def combine(left: "Array", right: "Array", n_right: int, /) -> NDArray[np.int64]
 
 def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> None:
     """Write table[code, fold] of each row to `out` (rows, outputs); negative codes count from the end of the table."""
+    lines = table.reshape(-1, table.shape[2])
     for start in range(0, len(codes), TILE):
         part = slice(start, min(start + TILE, len(codes)))
-        row = codes[part].astype(np.int64)
-        out[part] = table[row, 0 if folds is None else fold_array(folds, part.start, part.stop)]
+        cell = codes[part].astype(np.int64) * table.shape[1]
+        if folds is not None:
+            cell += fold_array(folds, part.start, part.stop)
+        out[part] = lines.take(cell, axis=0)
 
 
 def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:

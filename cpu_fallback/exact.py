@@ -5,8 +5,9 @@ multiplication are exact; only `pair`, `to_scaled` and `to_floats` round.  Digit
 does not depend on the number of digits.
 """
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ DIGIT = 2.0**32
 MOST_COLUMNS, MOST_ADDED = 8, 20
 # The sum of a few numbers below this one fits an int64.
 FAR = 1 << 61
+# So few quotients take less time in Python's integers than in pairs of floats.
+FEW = 64
 Pair = tuple[Floats, Floats, Integers]
 # No exponent comes near this one.
 NEVER = 1 << 40
@@ -40,6 +43,9 @@ class Scaled:
 
     fraction: Floats
     exponent: Integers
+
+    def __getitem__(self, rows: Any) -> "Scaled":
+        return Scaled(self.fraction[rows], self.exponent[rows])
 
     @classmethod
     def of(cls, numbers: Floats) -> "Scaled":
@@ -99,6 +105,18 @@ class Limbs:
         return cls(values[..., None])
 
     @classmethod
+    def within(cls, digits: Integers, low: int, bound: int) -> Self:
+        """Make exact numbers whose digits are known to be no larger than a bound."""
+        number = cls(digits, low)
+        vars(number)["bound"] = bound
+        return number
+
+    @cached_property
+    def bound(self) -> int:
+        """An upper bound of the magnitudes of all digits."""
+        return peak(self.digits)
+
+    @classmethod
     def sum_of(cls, *factors: Floats, where: NDArray[np.bool_]) -> "Limbs":
         """Sum the products of the factors over the first axis, exactly, where `where` is true."""
         shape = factors[0].shape
@@ -130,18 +148,18 @@ class Limbs:
 
     def __add__(self, other: "Limbs") -> "Limbs":
         left, right, low = self._align(other)
-        return Limbs(left + right, low)
+        total = Limbs(left + right, low)
+        if "bound" in vars(self) and "bound" in vars(other):
+            vars(total)["bound"] = self.bound + other.bound
+        return total
 
     def __sub__(self, other: "Limbs") -> "Limbs":
         left, right, low = self._align(other)
         return Limbs(left - right, low)
 
     def __mul__(self, other: "Limbs") -> "Limbs":
-        small = self._small(), other._small()
-        if small[0] is not None and small[1] is not None and peak(small[0]) * peak(small[1]) < 1 << 62:
-            return Limbs.of_integers(small[0] * small[1])
-        for number, whole in ((self, small[1]), (other, small[0])):
-            if whole is not None and (by_digit := number._times_whole(whole)) is not None:
+        for number, whole in ((self, other), (other, self)):
+            if whole.is_one_column and (by_digit := number._times_whole(whole)) is not None:
                 return by_digit
         sign, left = self.magnitude()
         other_sign, right = other.magnitude()
@@ -151,22 +169,23 @@ class Limbs:
         product = np.stack([column.view(np.int64) * signs for column in columns])
         return Limbs(np.moveaxis(product, 0, -1), self.low + other.low)
 
-    def _times_whole(self, factors: Integers) -> "Limbs | None":
+    def _times_whole(self, factors: "Limbs") -> "Limbs | None":
         """Multiply by plain integers digit by digit, if an int64 certainly holds the products; else None."""
-        largest, digits = peak(factors), self.digits
-        if peak(digits) * largest >= FAR:
+        number = self
+        if number.bound * factors.bound >= FAR:
             # Carried digits are below 2**32, except for the top one.
-            digits = carry_through(digits)
-        return Limbs(digits * factors[..., None], self.low) if peak(digits) * largest < FAR else None
+            number = Limbs(carry_through(self.digits), self.low)
+        bound = number.bound * factors.bound
+        return Limbs.within(number.digits * factors.digits, self.low, bound) if bound < FAR else None
 
-    def _small(self) -> Integers | None:
-        """Give plain integers if one column at position 0 holds the numbers, else None."""
-        return self.digits[..., 0] if self.low == 0 and self.digits.shape[-1] == 1 else None
+    @property
+    def is_one_column(self) -> bool:
+        """Whether the numbers are plain integers: one column at position 0 holds them."""
+        return self.low == 0 and self.digits.shape[-1] == 1
 
     def _as_floats(self) -> Floats | None:
         """Give plain integers as floats if one column at position 0 holds them and none is rounded, else None."""
-        small = self._small()
-        return small.astype(np.float64) if small is not None and peak(small) < SAFE else None
+        return self.digits[..., 0].astype(np.float64) if self.is_one_column and self.bound < SAFE else None
 
     def canonical(self) -> "Limbs":
         """Give the canonical form: digits in [0, 2**32), a signed top digit, no zero columns at either end."""
@@ -217,12 +236,12 @@ class Limbs:
 
     def _float_columns(self) -> list[Integers] | None:
         """Give the columns, the highest first, if there are few and a float holds each exactly, else None."""
-        few = self.digits.shape[-1] <= MOST_COLUMNS and peak(self.digits) < SAFE
+        few = self.digits.shape[-1] <= MOST_COLUMNS and self.bound < SAFE
         return in_columns(self.digits) if few else None
 
     def _few_columns(self) -> list[Integers] | None:
         """Give carried columns, the highest first and signed, if four columns hold the numbers, else None."""
-        if self.digits.shape[-1] > MOST_COLUMNS or peak(self.digits) >= FAR:
+        if self.digits.shape[-1] > MOST_COLUMNS or self.bound >= FAR:
             return None
         columns: list[Integers] = []
         carried: Integers | int = 0
@@ -235,6 +254,16 @@ class Limbs:
             columns.pop()
             top = below
         return [top, *columns[::-1]] if len(columns) < 4 and peak(top) <= MASK else None
+
+    def to_integers(self) -> list[int]:
+        """Give the numbers, divided by 2**(32 * low), as Python's integers."""
+        integers = []
+        for digits in self.digits.reshape(-1, self.digits.shape[-1]).tolist():
+            integer = 0
+            for digit in digits[::-1]:
+                integer = (integer << 32) + digit
+            integers.append(integer)
+        return integers
 
     def to_scaled(self) -> Scaled:
         """Round correctly to 53 bits, with a separate exponent."""
@@ -332,21 +361,34 @@ def fold_top(digits: Integers) -> Integers:
 
 # A quotient that is farther than any error from the middle of two floats is rounded correctly as it is.
 DOUBT = 1.0 + 2.0**-30
-LARGEST = float(np.finfo(np.float64).max)
 # Two products of pairs both stay normal numbers if their exponents differ by no more than this.
 FARTHEST_APART = 400
 FRACTION = np.int64((1 << 52) - 1)
 
 
 def quotient(total: Limbs, count: Limbs) -> Floats:
-    """Give the mean total / count, rounded once; NaN if count is zero.
+    """Give the mean total / count, rounded once; NaN if count is zero.  The count is broadcast to the total.
+
+    Pairs of floats give nearly all means; exact integers give the others, or all if there are few.
+    """
+    shape = total.digits.shape[:-1]
+    if (size := math.prod(shape)) <= FEW:
+        mean, at = np.zeros_like(total.digits, np.float64, "C", shape=shape), np.arange(size)
+    else:
+        mean, doubtful = near_quotient(total.pair, count.pair)
+        at = np.nonzero(doubtful.ravel())[0]
+    if len(at):
+        mean.put(at, settle(*(pick(sums, shape, at) for sums in (total, count))))
+    return mean
+
+
+def near_quotient(total: Pair, count: Pair) -> tuple[Floats, NDArray[np.bool_]]:
+    """Give means from pairs, and tell where digits have to decide; NaN if the count is zero.
 
     With the two sums as pairs of floats (hi, lo) and (nh, nl): q = hi / nh, and the mean is
-    q + ((hi - q * nh) + (lo - q * nl)) / nh.  If this is too near the middle of two floats, the digits decide which
-    float is nearer.
+    q + ((hi - q * nh) + (lo - q * nl)) / nh.  It is doubtful if this is too near the middle of two floats.
     """
-    high, low, exponent = total.pair
-    count_high, count_low, count_exponent = count.pair
+    (high, low, exponent), (count_high, count_low, count_exponent) = total, count
     with np.errstate(divide="ignore", invalid="ignore"):
         first = high / count_high
         left, right = residual(high, first, count_high), low - first * count_low
@@ -363,11 +405,7 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
         mean = shift(near, exponent - count_exponent)
         # A subnormal result was rounded twice.
         doubtful |= (np.abs(mean) < 2.0**-1021) & (high != 0)
-    mean = np.where(count_high == 0, np.nan, mean)
-    at = np.nonzero((doubtful & (count_high != 0)).ravel())[0]
-    if len(at):
-        mean.put(at, settle(mean.ravel()[at], *(pick(sums, mean.shape, at) for sums in (total, count))))
-    return mean
+    return np.where(count_high == 0, np.nan, mean), doubtful & (count_high != 0)
 
 
 class Ratio(NamedTuple):
@@ -406,12 +444,11 @@ def m_estimates_of(own: Ratio, m: float, prior: Ratio) -> Floats:
 
 def small_estimates(own: Ratio, over: int, scale: int, prior: Ratio) -> Floats | None:
     """Give the estimates with m = over / scale, if both sums are whole and below 2**53; None if they may not be."""
-    numbers = [small for sums in (*own, *prior) if (small := sums._small()) is not None]
-    least = 1 << 53
-    if len(numbers) < 4 or max(over, scale) >= least:
+    sums, least = (*own, *prior), 1 << 53
+    if not all(each.is_one_column for each in sums) or max(over, scale) >= least:
         return None
-    total, count, above, number = numbers
-    most = [peak(each) for each in numbers]
+    total, count, above, number = (each.digits[..., 0] for each in sums)
+    most = [each.bound for each in sums]
     if (most[0] * most[3] * scale + most[2] * over) >= least or (most[1] * scale + over) * most[3] >= least:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -440,25 +477,25 @@ def ratio_of(accumulators: "Array", layout: "Layout", first_output: int) -> Rati
 
 def pick(number: Limbs, shape: tuple[int, ...], at: Integers) -> Limbs:
     """Pick numbers at some indices of an array that is first broadcast to a shape."""
-    width = number.digits.shape[-1]
-    return Limbs(np.broadcast_to(number.digits, (*shape, width)).reshape(-1, width)[at], number.low)
+    digits, width = number.digits, number.digits.shape[-1]
+    if digits.shape[:-1] != shape:
+        digits = np.broadcast_to(digits, (*shape, width))
+    return Limbs(digits.reshape(-1, width)[at], number.low)
 
 
-def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
-    """Round total / count correctly, from means that are at most one unit off."""
-    mean = np.clip(mean, -LARGEST, LARGEST)
-    sign, odd, settled = count.signs(), (mean.view(np.int64) & 1) != 0, mean
-    # Doubling is done by a product, since digits that fill an int64 would overflow in a sum.
-    twice = total * Limbs.of_integers(np.full_like(sign, 2))
-    for direction in (1.0, -1.0):
-        with np.errstate(over="ignore", under="ignore"):
-            other = np.nextafter(mean, np.full_like(mean, direction * np.inf))
-            inner = np.nextafter(mean, np.full_like(mean, -direction * np.inf))
-        gap = np.where(np.isinf(other), mean - inner, np.where(np.isinf(other), 0.0, other) - mean)
-        middle = Limbs.of_floats(mean)
-        past = (twice - (middle + middle + Limbs.of_floats(gap)) * count).signs() * sign * direction
-        settled = np.where((past > 0) | ((past == 0) & odd), other, settled)
-    return settled
+def settle(total: Limbs, count: Limbs) -> list[float]:
+    """Give total / count, rounded once by Python's division of integers; NaN if count is zero."""
+    places = 32 * (total.low - count.low)
+    up, down = max(places, 0), max(-places, 0)
+    return [divide(s << up, n << down) for s, n in zip(total.to_integers(), count.to_integers(), strict=True)]
+
+
+def divide(total: int, count: int) -> float:
+    """Give total / count, rounded once: infinity above the largest float, and NaN if count is zero."""
+    try:
+        return total / count if count else math.nan
+    except OverflowError:
+        return math.inf if (total < 0) == (count < 0) else -math.inf
 
 
 def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
@@ -533,7 +570,9 @@ def add_up(columns: list[Integers], low: int) -> tuple[Pair, NDArray[np.bool_]]:
         column.astype(np.float64) * DIGIT ** (len(columns) - 1 - i - middle) for i, column in enumerate(columns)
     )
     rest, lost = np.zeros_like(high), np.zeros_like(high, bool)
-    for part in parts:
+    if parts:
+        high, rest = two_sum(high, parts[0])
+    for part in parts[1:]:
         high, small = two_sum(high, part)
         rest, left = two_sum(rest, small)
         lost |= left != 0
@@ -635,19 +674,18 @@ class MomentArrays(NamedTuple):
 
 def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
     """Give count, mean and, if `deviations`, squared deviations of cells (..., classes, layout.width)."""
-    out = empty_moments(accumulators.shape, first_output, deviations)
     count, total, square = sums_of(accumulators, layout, first_output)
     if layout.is_whole and peak(accumulators) * max(accumulators.shape[-2], 1) < SMALL:
+        out = empty_moments(accumulators.shape, first_output, deviations)
         small_moments(out, count.digits[..., 0], total.digits[..., 0], square.digits[..., 0])
         return out
-    out.n[:] = count.to_floats()
-    out.mean[:] = quotient(total, count)
-    if deviations:
-        spread = deviation(count, total, square)
-        out.less_one[:] = (count - Limbs.of_integers(np.ones(1, np.int64))).to_floats()
-        out.fraction[:] = spread.fraction
-        out.exponent[:] = spread.exponent
-    return out
+    n, mean = count.to_floats(), quotient(total, count)
+    if not deviations:
+        none = n[..., :0]
+        return MomentArrays(n, mean, none, none, none.astype(np.int64))
+    spread = deviation(count, total, square)
+    less_one = (count - Limbs.of_integers(np.ones(1, np.int64))).to_floats()
+    return MomentArrays(n, mean, less_one, spread.fraction, spread.exponent)
 
 
 def small_moments(out: MomentArrays, count: "Array", total: "Array", square: "Array") -> None:

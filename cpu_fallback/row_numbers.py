@@ -3,7 +3,9 @@
 Nothing is stored for each row, folds do not depend on the number of rows, and any chunking gives the same result.
 """
 
+import itertools
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 8
 LONGEST_STRIDE_LOG2 = 10
-# Logarithm of the number of strides in the block of a unit: units 0, 1 and 2, 3 to 6, and so on.
-LOG2_OF_UNIT = np.repeat(np.arange(LONGEST_STRIDE_LOG2), 1 << np.arange(LONGEST_STRIDE_LOG2))
+LONGEST_STRIDE = 1 << LONGEST_STRIDE_LOG2
 BLOCK_KEY = np.uint64(0x9E3779B97F4A7C15)
 STRIDE_KEY = np.uint64(0xD1B54A32D192ED03)
 # Number of rounds that shuffle the rows of a block, and a constant by which their keys differ from those of the blocks'
@@ -26,6 +27,7 @@ INSIDE_ROUNDS = 6
 INSIDE_KEY = np.uint64(0x8CB92BA72F3D8DD7)
 
 
+@lru_cache
 def key_of(seed: int, purpose: int) -> int:
     """Make a 64-bit key from a user's seed, different for every purpose."""
     word = np.array([seed & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64) ^ np.uint64(
@@ -161,55 +163,44 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.i
         return (rows % pattern.n_splits).astype(np.int32)
     if pattern.order == "contiguous":
         return contiguous(rows, pattern.n_splits, pattern.n_rows)
-    # Blocks of 1, 2, 4, ... strides begin at units 0, 1, 3, 7, ...; from 1,024 strides on, all blocks are alike.
-    first_alike = ((1 << LONGEST_STRIDE_LOG2) - 1) * pattern.n_splits
-    growing = in_growing_blocks(pattern, rows[: max(first_alike - int(rows[0]), 0)]) if len(rows) else rows
-    if len(growing) == len(rows):
-        return growing.astype(np.int32, copy=False)
-    alike = in_alike_blocks(pattern, int(rows[len(growing)]) - first_alike, int(rows[-1]) + 1 - first_alike)
-    return np.concatenate([growing, alike]) if len(growing) else alike
+    return random_folds(pattern, int(rows[0]), int(rows[-1]) + 1) if len(rows) else rows.astype(np.int32)
 
 
-def in_growing_blocks(pattern: FoldPattern, rows: NDArray[np.int64], /) -> NDArray[np.int32]:
-    """Give the fold numbers of rows in the blocks of 1, 2, 4, ... strides."""
-    if not len(rows):
-        return rows.astype(np.int32)
-    log2_stride = LOG2_OF_UNIT[rows // pattern.n_splits]
-    before = (np.int64(1) << log2_stride) - 1
-    within = rows - before * pattern.n_splits
-    # The rows of a stride share its turns; a block has as many strides as units.
-    first, last = int(before[0]), int(2 * before[-1])
-    blocks = LOG2_OF_UNIT[first : last + 1]
-    factor, shift = turns_of(pattern, blocks, np.arange(first, last + 1) - (np.int64(1) << blocks) + 1)
-    stride = (within & before) + (before - first)
-    turn = factor[stride] * (within >> log2_stride) + shift[stride]
+def random_folds(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.int32]:
+    """Give the fold numbers of rows [start, stop), from those of all strides of the blocks that hold these rows.
+
+    A unit is a row for each fold.  Blocks have 1, 2, 4, ... 512 units, and then 1,024 each.
+    """
+    n_folds = pattern.n_splits
+    unit = start // n_folds
+    growing = min((unit + 1).bit_length() - 1, LONGEST_STRIDE_LOG2)
+    alike = max(unit + 1 - LONGEST_STRIDE, 0) // LONGEST_STRIDE
+    block = growing + alike
+    # The first unit of each block, and of the block behind the last row.
+    edges = [(1 << growing) - 1 + alike * LONGEST_STRIDE]
+    while edges[-1] * n_folds < stop:
+        edges.append(edges[-1] + (1 << min(block + len(edges) - 1, LONGEST_STRIDE_LOG2)))
+    factor, shift = turns_of(pattern, block, edges)
+    # Each line of a block is a turn of its strides.  With thousands of folds, rows may lie in few lines of one block.
+    first, last, begin = 0, n_folds, edges[0] * n_folds
+    if len(edges) == 2:
+        first, last = (start - begin) // len(factor), (stop - 1 - begin) // len(factor) + 1
+        begin += first * len(factor)
+    fold = factor * np.arange(first, last)[:, None] + shift
     # The remainder, computed in less time than by %.
-    turn -= turn // pattern.n_splits * pattern.n_splits
-    fold: NDArray[np.int32] = turn.astype(np.int32)
-    return fold
+    fold -= fold // n_folds * n_folds
+    parts = [fold[:, left - edges[0] : right - edges[0]].ravel() for left, right in itertools.pairwise(edges)]
+    return np.concatenate(parts)[start - begin : stop - begin].astype(np.int32)
 
 
-def in_alike_blocks(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.int32]:
-    """Fold numbers of rows [start, stop) after the growing blocks: every stride has its turns, block by block."""
-    strides = 1 << LONGEST_STRIDE_LOG2
-    size = strides * pattern.n_splits
-    first, last = start // size, (stop - 1) // size
-    block = np.arange(first, last + 1, dtype=np.int64)[:, None]
-    turn = np.arange(pattern.n_splits, dtype=np.int64)[:, None]
-    factor, shift = turns_of(pattern, block + LONGEST_STRIDE_LOG2, np.arange(strides, dtype=np.int64))
-    fold = factor[:, None] * turn + shift[:, None]
-    # The remainder, computed in less time than by %.
-    fold -= fold // pattern.n_splits * pattern.n_splits
-    return fold.ravel()[start - first * size : stop - first * size].astype(np.int32)
-
-
-def turns_of(
-    pattern: FoldPattern, block: NDArray[np.int64], stride: NDArray[np.int64], /
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the factor and the shift by which the folds of each stride of each block take turns."""
-    key = mix(
-        mix(np.uint64(pattern.seed) + block.astype(np.uint64) * BLOCK_KEY) + stride.astype(np.uint64) * STRIDE_KEY
-    )
+def turns_of(pattern: FoldPattern, block: int, edges: list[int], /) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the factor and the shift by which the folds of each stride take turns, for blocks from a number on."""
+    begins = np.array(edges, np.uint64)
+    of_block = mix(np.uint64(pattern.seed) + np.arange(block, block + len(edges) - 1, dtype=np.uint64) * BLOCK_KEY)
+    sizes = (begins[1:] - begins[:-1]).astype(np.int64)
+    # Strides are counted from the begin of their block.
+    of_stride = np.arange(edges[0], edges[-1], dtype=np.uint64) * STRIDE_KEY
+    key = mix(np.repeat(of_block - begins[:-1] * STRIDE_KEY, sizes) + of_stride)
     factor = pattern.units[((key >> np.uint64(32)) % np.uint64(len(pattern.units))).astype(np.int64)]
     return factor, ((key & np.uint64(0xFFFFFFFF)) % np.uint64(pattern.n_splits)).astype(np.int64)
 

@@ -1,5 +1,7 @@
 """Exact counts and sums for each cell of category, fold and class, and the sums that a fold or a row sees."""
 
+import itertools
+import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ LARGEST_SUMMED = 1 << 32
 LINES_AT_ONCE = 64
 # Number of rows at a time, whose intermediate results stay in the processor's cache.
 TILE = 1 << 14
+FIRST = 1 << 10
 # Up to this number of digits are summed in one call.
 FEW_DIGITS = 1 << 14
 # If numbers lie between these bounds, products of two of them, and the rounding errors of these, neither overflow nor
@@ -204,13 +207,14 @@ def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: 
 
 def is_own(visibility: "Array", n_folds: int) -> bool:
     """Tell whether each view sees only its own fold, without a matrix for comparison."""
-    return visibility.shape == (n_folds, n_folds) and bool(visibility.diagonal().all()) and visibility.sum() == n_folds
+    square = visibility.shape == (n_folds, n_folds)
+    return square and bool(visibility.trace() == n_folds) and bool(visibility.sum() == n_folds)
 
 
 def is_others(visibility: "Array", n_folds: int) -> bool:
     """Whether each view sees every fold but its own."""
     square = visibility.shape == (n_folds, n_folds)
-    return square and not visibility.diagonal().any() and visibility.sum() == n_folds * (n_folds - 1) > 0
+    return square and not visibility.trace() and visibility.sum() == n_folds * (n_folds - 1) > 0
 
 
 def visible(accumulators: "Array", visibility: "Array | None", /) -> "Array":
@@ -221,11 +225,11 @@ def visible(accumulators: "Array", visibility: "Array | None", /) -> "Array":
     if visibility is None or is_own(visibility, accumulators.shape[1]):
         return accumulators
     total = accumulators.sum(axis=1, keepdims=True)
-    if visibility.all():
-        return np.repeat(total, len(visibility), axis=1)
     if is_others(visibility, accumulators.shape[1]):
         others: Array = total - accumulators
         return others
+    if visibility.all():
+        return np.repeat(total, len(visibility), axis=1)
     return np.stack([sum_over(accumulators, seen) for seen in visibility], axis=1)
 
 
@@ -267,15 +271,21 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
 def span_of(numbers: NDArray[np.float64]) -> tuple[int, int]:
     """Give the range of binary positions [lowest, highest) of all numbers; (0, 0) if all are zero."""
     largest, smallest = 0.0, np.inf
-    for start in range(0, len(numbers), TILE):
-        size = np.abs(numbers[start : start + TILE])
-        largest = max(largest, float(size.max()))
-        # The number without its last bit; the last bit of a power of two is the number itself.
-        bits = size.view(np.int64)
-        rest = (bits & (bits - 1)).view(np.float64)
-        last = np.where(bits & FRACTION != 0, size - rest, size)
-        smallest = min(smallest, float(np.where(size != 0, last, np.inf).min()))
-    return (int(np.frexp(smallest)[1]) - 1, int(np.frexp(largest)[1])) if largest else (0, 0)
+    for start, stop in itertools.pairwise([0, *range(FIRST, len(numbers), TILE), len(numbers)]):
+        size = np.abs(numbers[start:stop])
+        largest = max(largest, float(size.max(initial=0.0)))
+        # The first numbers rule out that most others have a smaller last bit.
+        smallest = min(smallest, last_bit(size[size < smallest * 2.0**52]))
+    return (math.frexp(smallest)[1] - 1, math.frexp(largest)[1]) if largest else (0, 0)
+
+
+def last_bit(size: Floats) -> float:
+    """Give the smallest power of two that is the last bit of a number; zeros have none."""
+    # The number without its last bit; the last bit of a power of two is the number itself.
+    bits = size.view(np.int64)
+    rest = (bits & (bits - 1)).view(np.float64)
+    last = np.where(bits & FRACTION != 0, size - rest, size)
+    return float(np.where(size != 0, last, np.inf).min(initial=np.inf))
 
 
 def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:

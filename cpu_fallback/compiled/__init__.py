@@ -2,7 +2,7 @@
 
 from cpu_fallback.compiled import fused
 from cpu_fallback.compiled.agreements import sum_agreements
-from cpu_fallback.compiled.categories import combine, factorize, lookup
+from cpu_fallback.compiled.categories import combine, factorize, lookup, number_in_order
 from cpu_fallback.compiled.estimates import m_estimates
 from cpu_fallback.compiled.extents import extents
 from cpu_fallback.compiled.folds import fold_numbers, ranks_of, rows_at

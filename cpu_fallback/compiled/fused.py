@@ -1,7 +1,6 @@
 """Operations that take one pass over the rows where other backends take several: see `gpu_encode.seam.ops.FusedOps`."""
 
 from cpu_fallback.compiled.blending import encode_categories
-from cpu_fallback.compiled.categories import number_in_order
 from cpu_fallback.compiled.conjunction_scores import score_conjunctions
 from cpu_fallback.compiled.conjunctions import conjunction_gains, conjunction_sums
 from cpu_fallback.compiled.decay import seen_from
@@ -31,7 +30,6 @@ __all__ = [
     "merge_pairs",
     "most_ordered_rows",
     "narrow_codes",
-    "number_in_order",
     "ordered_encodings",
     "score_conjunctions",
     "seen_from",

@@ -1,5 +1,6 @@
 """The operations on an NVIDIA GPU: kernels by numba.cuda; memory, sorting and scans by CuPy; the bits of a CPU."""
 
+from cpu_fallback.categories import number_in_order
 from cpu_fallback.exact import m_estimates
 from cpu_fallback.sums import visible
 from gpu_encode.cuda import fused, strings

@@ -722,7 +722,7 @@ class Encoder(KnownKeywords, TransformerMixin, BaseEstimator, auto_wrap_output_k
         # A build that has to be the same on each day says which day it is.
         epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
         seconds = int(epoch) if epoch.isdecimal() and len(epoch) < 12 else int(time.time())
-        day = str(np.datetime64(seconds, "s").astype("datetime64[D]"))
+        day = time.strftime("%Y-%m-%d", time.gmtime(seconds))
         self._origin = {"library": gpu_encode.__version__, "day": day}
         if model.targets[0].kind == NO_TARGET:
             return

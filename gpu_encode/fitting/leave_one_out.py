@@ -157,11 +157,11 @@ class Evaluation:
         has = level.level_codes.has(codes, task.rule)
         under_root = level is self.levels[0]
         if level.categories is None:
-            return VisibleMoments(moments, task.rule.context(task.ops, total, None, under_root), has)
+            return VisibleMoments(moments, task.rule.context(total, None, under_root), has)
         lost = own_category(task, level.moments.at(codes), has)
         left = own_category(task, moments, has)
         changed = level.categories.changed(left, lost)
-        return VisibleMoments(moments, task.rule.context(task.ops, total, changed, under_root), has)
+        return VisibleMoments(moments, task.rule.context(total, changed, under_root), has)
 
 
 def own_category(task: EncodingTask, moments: Moments, has: Mask) -> CategoryMoments:

@@ -384,7 +384,7 @@ class SequentialScan:
             carry_sums(sums, start, stop, layout)
             moments = task.rule.moments(task.ops, accumulators, task.spec)
             of_categories = None if of_level is None else of_level.at(checkpoints)
-            context = task.rule.context(task.ops, total, of_categories, not visible)
+            context = task.rule.context(total, of_categories, not visible)
             visible.append(VisibleMoments(moments, context, level.has(codes, task.rule)))
         self.n_encoded = stop
         return visible
@@ -469,7 +469,7 @@ class AgeingScan:
         visible = [
             VisibleMoments(
                 moments,
-                task.rule.context(task.ops, total, None, not number),
+                task.rule.context(total, None, not number),
                 level.has(level.of_codes(codes), task.rule),
             )
             for number, (level, moments) in enumerate(zip(self.levels[1:], seen[1:], strict=True))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from operator import attrgetter
 from typing import Any, Self
@@ -106,7 +106,7 @@ class Parameters:
         """Read and check the parameters of an encoder that are fields of this class; `given` replaces some of them."""
         # An estimator has each parameter as an attribute; `get_params` takes longer than a small fit.
         attributes = vars(encoder)
-        taken = {field.name: attributes[field.name] for field in fields(cls) if field.name in attributes}
+        taken = {name: attributes[name] for name in cls.__dataclass_fields__ if name in attributes}
         owner = getattr(encoder, "_owner", type(encoder).__name__)
         parameters = cls(**taken | {"owner": owner, "statistic": statistic} | given)
         parameters.check()

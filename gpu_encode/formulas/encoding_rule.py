@@ -148,11 +148,9 @@ class EncodingRule:
             return np.where(means.k > 0, means.mean, total.mean)
         return np.full_like(total.mean, float(self.prior))
 
-    def context(
-        self, ops: Ops, total: Moments, categories: CategoryMoments | None = None, under_root: bool = True
-    ) -> Context:
+    def context(self, total: Moments, categories: CategoryMoments | None = None, under_root: bool = True) -> Context:
         """Give the data beyond a category's own moments; `under_root` says that no level is above the category."""
-        return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
+        return Context(total, categories, of_mean=under_root and self.prior == "mean")
 
     def categories_of(self, ops: Ops, moments: Moments, counted: Mask) -> CategoryMoments | None:
         """Sum the statistic's numbers over all categories that count, if the rule needs these sums."""
@@ -242,12 +240,11 @@ class SeenSums(NamedTuple):
         The second result is None for many categories, since their sums would be copied, and if the backend may not need
         it.
         """
-        sums = self.sums
-        if self.ops.fused is not None or sums.accumulators.size > self.ops.TILE:
+        sums, ops = self.sums, self.ops
+        if ops.fused is not None or sums.accumulators.size > ops.TILE:
             return self.total(), None
-        everything = sums.totals(self.ops).part(0, 1)
-        accumulators = np.concatenate([everything.accumulators, sums.accumulators])
-        both = self._replace(sums=replace(everything, accumulators=accumulators)).moments()
+        seen = sums.accumulators if self.visibility is None else ops.visible(sums.accumulators, self.visibility)
+        both = self.rule.moments(ops, np.concatenate([ops.totals(seen)[None], seen]), sums.spec)
         return both.at(0), both.at(slice(1, None))
 
     def table(
@@ -283,7 +280,7 @@ class SeenSums(NamedTuple):
             prior = np.broadcast_to(prior, (len(leaf.n), *prior.shape))
             if key.levels:
                 blocks, prior = self._encode_levels(key, total, prior)
-            values = rule.statistic.encode(leaf, rule.context(ops, total, categories, not key.levels), prior)
+            values = rule.statistic.encode(leaf, rule.context(total, categories, not key.levels), prior)
         if infrequent is not None and rule.pools_infrequent:
             # The last row belongs to all infrequent categories together.
             values, counted, prior = (
@@ -313,7 +310,7 @@ class SeenSums(NamedTuple):
         rule = self.rule
         prior = rule.find_prior(total, None)
         variance = total.variance if rule.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
-        exact = exact_prior(rule.context(self.ops, total), prior) if rule.needs.digits else None
+        exact = exact_prior(rule.context(total), prior) if rule.needs.digits else None
         return PopulationMoments(prior, variance.fraction, variance.exponent, exact)
 
     def split_infrequent(self, total: Moments, leaf: Moments) -> tuple[Moments, Mask, Mask | None]:
@@ -357,7 +354,7 @@ class SeenSums(NamedTuple):
             parent = (
                 blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, (level.n, *root.shape))
             )
-            context = rule.context(ops, total, rule.categories_of(ops, above, counted), not blocks)
+            context = rule.context(total, rule.categories_of(ops, above, counted), not blocks)
             blocks.append(np.where(counted, rule.statistic.encode(above, context, parent), parent))
             of_row = ops.to_device(np.append(level.of_leaf, [-1, -1]))
             reached = blocks[-1][np.maximum(of_row, 0)] if level.n else prior

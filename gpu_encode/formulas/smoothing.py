@@ -100,8 +100,7 @@ class MEstimate(Smoothing):
             # If the prior has no weight, the encoding is the mean, even if there is no prior.
             return super().encode(visible, context, prior)
         assert visible.sums is not None
-        assert context.ops is not None
-        estimates = visible.sums.m_estimates(context.ops, float(self.m), exact_prior(context, prior))
+        estimates = visible.sums.m_estimates(float(self.m), exact_prior(context, prior))
         # If the prior is not a number, no row is visible.
         return np.where(np.isfinite(prior), estimates, prior)
 

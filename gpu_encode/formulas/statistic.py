@@ -21,14 +21,12 @@ if TYPE_CHECKING:
 class Context:
     """Data beyond a category's own moments: the moments of all visible rows, and sums over categories.
 
-    `categories` is None unless the statistic needs it.  `of_mean` says whether the prior is the mean of `total`;
-    `ops` is the backend.
+    `categories` is None unless the statistic needs it.  `of_mean` says whether the prior is the mean of `total`.
     """
 
     total: Moments
     categories: CategoryMoments | None = None
     of_mean: bool = False
-    ops: "Ops | None" = None
 
 
 class OrderStatistics(Protocol):

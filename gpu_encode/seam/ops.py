@@ -88,6 +88,12 @@ class Ops(Protocol):
     def lookup(self, values: Array, categories: Array, /) -> Array:
         """Give the code of each value in sorted distinct `categories` of the same dtype; -2 for an absent value."""
 
+    def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
+        """Give the code (int32) of each whole number, in the order of first occurrence, and the first row of each.
+
+        The numbers lie on the host.
+        """
+
     def combine(self, left: Array, right: Array, n_right: int, /) -> Array:
         """Give the joint int64 key of two columns of codes of at least 0, exact while n_left * n_right < 2**63."""
 
@@ -168,8 +174,8 @@ class Ops(Protocol):
 class FusedOps(Protocol):
     """Operations that take one pass over the rows where other backends take several.
 
-    A backend may lack some of them.  Without `number_in_order`, objects are read one by one; without `descend_rows`,
-    Python loops over the rows, and without `merge_pairs` over the merges.  `log_odds_moments`, `conjunction_sums`,
+    A backend may lack some of them.  Without `descend_rows`, Python loops over the rows, and without `merge_pairs` over
+    the merges.  `log_odds_moments`, `conjunction_sums`,
     `conjunction_gains`, `score_conjunctions`, `fold_sums`, `seen_from`, `sort_codes` and `encodings_by_age` are
     replaced by array expressions.
 
@@ -212,9 +218,6 @@ class FusedOps(Protocol):
         Only the rows 0, step, 2 * step and so on are counted.  Its definition is `CategoryIndex.lookup` and `gather`
         for one key after the other.
         """
-
-    def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
-        """Give the code (int32) of each whole number, in the order of first occurrence, and the first row of each."""
 
     def descend_rows(
         self,

@@ -87,22 +87,34 @@ class ExactSums:
     Parameters
     ----------
     accumulators : int64 array (..., classes, width)
+    spec : SumSpec
+    ops : Ops
+        The backend that rounds them.
     """
 
     accumulators: Integers
     spec: SumSpec
+    ops: Ops
+
+    def __getitem__(self, rows: "Array | slice | int") -> "ExactSums":
+        return ExactSums(self.accumulators[rows], self.spec, self.ops)
 
     @property
     def ratio(self) -> Ratio:
         """The exact means."""
         return ratio_of(self.accumulators, self.spec.layout, self.spec.first_output)
 
-    def m_estimates(self, ops: Ops, m: float, prior: Ratio) -> Floats:
+    @cached_property
+    def means(self) -> Floats:
+        """The means, rounded once: (..., outputs)."""
+        return self.ops.moments(self.accumulators, self.spec.layout, self.spec.first_output, False).mean
+
+    def m_estimates(self, m: float, prior: Ratio) -> Floats:
         """Give (S + m * prior) / (N + m), rounded once: (..., outputs).
 
         This is done in tiles of the first axis, since products of digits take many times the memory of the result.
         """
-        layout, first, rows = self.spec.layout, self.spec.first_output, len(self.accumulators)
+        ops, layout, first, rows = self.ops, self.spec.layout, self.spec.first_output, len(self.accumulators)
         size = max(ops.TILE // max(self.accumulators[0].size if rows else 1, 1), 1)
         if rows <= size:
             return ops.m_estimates(self.accumulators, layout, first, m, prior)
@@ -124,8 +136,8 @@ class Moments:
     ----------
     n : float64 array (..., 1)
         Summed weight N, correctly rounded.
-    mean : float64 array (..., outputs)
-        S / N; NaN if N is zero.
+    rounded : float64 array (..., outputs) or None
+        S / N; NaN if N is zero.  None: `mean` makes them of the exact sums when they are needed.
     less_one : float64 array (..., 1)
         N - 1, correctly rounded; empty unless variances are needed, and so is `deviation`.
     deviation : Scaled (..., outputs)
@@ -150,7 +162,7 @@ class Moments:
     """
 
     n: Floats
-    mean: Floats
+    rounded: Floats | None
     less_one: Floats
     deviation: Scaled
     total: Floats
@@ -169,15 +181,23 @@ class Moments:
         If the target has several terms (..., terms, width), the moments are those of the first term.
         """
         first = accumulators if spec.classification else accumulators[..., :1, :]
-        rounded = ops.moments(first, spec.layout, spec.first_output, needs.squares)
-        none = rounded.n[..., :0]
+        sums = ExactSums(first, spec, ops) if needs.digits else None
+        mean: Floats | None
+        if sums is None or needs.squares:
+            n, mean, less_one, fraction, exponent = ops.moments(first, spec.layout, spec.first_output, needs.squares)
+        else:
+            # Few means are needed beside the exact sums.
+            n, mean = sums.ratio.number.to_floats(), None
+            less_one = fraction = n[..., :0]
+            exponent = fraction.astype(np.int64)
+        none = n[..., :0]
         rest = others_of(first, spec) if needs.others else None
         has_terms = not spec.classification and accumulators.shape[-2] > 1
         return cls(
-            rounded.n,
-            rounded.mean,
-            rounded.less_one,
-            Scaled(rounded.fraction, rounded.exponent),
+            n,
+            mean,
+            less_one,
+            Scaled(fraction, exponent),
             total=totals_of(first, spec, needs.totals_from_above).to_floats() if needs.totals else none,
             others=rest.to_floats() if rest is not None else none,
             rests=none
@@ -187,8 +207,16 @@ class Moments:
             third=third_deviation(accumulators, spec) if needs.cubes else Scaled(none, none.astype(np.int64)),
             less_two=round_less_two(accumulators, spec) if needs.cubes else none,
             kurtosis=kurtosis_of(accumulators, spec) if needs.fourths else none,
-            sums=ExactSums(first, spec) if needs.digits else None,
+            sums=sums,
         )
+
+    @property
+    def mean(self) -> Floats:
+        """S / N of each output; NaN if N is zero."""
+        if self.rounded is not None:
+            return self.rounded
+        assert self.sums is not None
+        return self.sums.means
 
     @cached_property
     def variance(self) -> Scaled:
@@ -219,7 +247,11 @@ class Moments:
 
     def at(self, rows: "Array | slice | int") -> "Moments":
         """Pick rows along the first axis."""
-        return Moments(*(pick(getattr(self, name), rows) for name in self.__dataclass_fields__))
+        picked: list[Any] = []
+        for name in self.__dataclass_fields__:
+            numbers = getattr(self, name)
+            picked.append(None if numbers is None else numbers[rows])
+        return Moments(*picked)
 
 
 def concatenate(parts: "Sequence[Any]") -> Any:
@@ -229,15 +261,6 @@ def concatenate(parts: "Sequence[Any]") -> Any:
     if isinstance(parts[0], ExactSums):
         return replace(parts[0], accumulators=concatenate([part.accumulators for part in parts]))
     return None if parts[0] is None else np.concatenate(parts)
-
-
-def pick(numbers: Any, rows: "Array | slice | int") -> Any:
-    """Pick rows along the first axis of an array, of exact sums, or of numbers with exponents of their own."""
-    if isinstance(numbers, Scaled):
-        return Scaled(numbers.fraction[rows], numbers.exponent[rows])
-    if isinstance(numbers, ExactSums):
-        return replace(numbers, accumulators=numbers.accumulators[rows])
-    return None if numbers is None else numbers[rows]
 
 
 def totals_of(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Limbs:

@@ -1,7 +1,5 @@
 """factorize, lookup and combine, compared with dictionaries."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,15 +46,14 @@ def test_factorize_of_many(ops, spread, distinct):
     check_codes(*ops.factorize(given_ / 7), given_ / 7)
 
 
-@pytest.mark.host
+@pytest.mark.parametrize("n_rows", [0, 1, 9000])
 @pytest.mark.parametrize("distinct", [1, 3, 2500])
-@pytest.mark.usefixtures("n_threads")
-def test_numbers_counted_as_they_are_first_seen(distinct):
-    given_ = np.random.default_rng(1).integers(-distinct, distinct, 9000)[::3] * 10**12
+def test_numbers_counted_as_they_are_first_seen(ops, distinct, n_rows):
+    given_ = np.random.default_rng(1).integers(-distinct, distinct, n_rows)[::3] * 10**12
     rows = {}
     for row, value in enumerate(given_.tolist()):
         rows.setdefault(value, row)
-    codes, first = import_module("cpu_fallback.compiled.fused").number_in_order(given_)
+    codes, first = ops.number_in_order(given_)
     assert codes.dtype == np.int32
     assert first.tolist() == list(rows.values())
     assert given_[first][codes].tolist() == given_.tolist()

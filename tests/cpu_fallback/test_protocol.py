@@ -73,7 +73,6 @@ def test_fused_passes_are_those_of_the_protocol(name):
     # pass for them.  What a conjunction adds, what sums become with age, and sums of subsets are array expressions
     # there.
     on_cpu = (
-        "number_in_order",
         "descend_rows",
         "conjunction_sums",
         "conjunction_gains",

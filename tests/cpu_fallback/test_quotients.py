@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_fallback.exact import Limbs, Ratio, quotient
+from cpu_fallback.exact import Limbs, Ratio, quotient, settle
 from cpu_fallback.types import Layout, Window
 from tests.exact.fractions_of import SMALLEST, limbs, nearest, value_of
 from tests.strategies import examples
@@ -53,6 +53,14 @@ def sums_of_floats(draw):
 LOW, WIDTH = -56, 96
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_means_by_pairs():
+    """Few means are taken from pairs of floats, too, as many are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cpu_fallback.exact.FEW", 0)
+        yield
+
+
 @examples(150)
 @given(st.lists(near_middles() | sums_of_floats(), min_size=1, max_size=4))
 def test_means_are_rounded_once(ops, sums):
@@ -84,6 +92,21 @@ def test_the_smallest_number_breaks_a_tie(ops, below, last):
     cells = np.array([[[3, *digits_of(total, -34, 40)]], [[-3, *digits_of(-total, -34, 40)]]], np.int64)
     expected = nearest(total / 3)
     assert ops.moments(cells, layout, 0, False).mean.ravel().tolist() == [expected] * 2
+
+
+@examples(75)
+@given(total=limbs(3), count=limbs(3))
+def test_integers_give_the_same_as_pairs(total, count):
+    by_pairs = quotient(total, count)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cpu_fallback.exact.FEW", 64)
+        np.testing.assert_array_equal(quotient(total, count), by_pairs)
+
+
+def test_integers_beyond_all_floats_give_infinity():
+    total, count = Limbs(np.array([[1], [-1], [1], [1]]), 40), Limbs(np.array([[1], [1], [-1], [0]]), 1)
+    assert settle(total, count)[:3] == [np.inf, -np.inf, -np.inf]
+    assert np.isnan(settle(total, count)[3])
 
 
 def test_whole_sums_are_rounded_once(ops):

@@ -16,6 +16,14 @@ law = examples(150)
 small = st.integers(-40, 10)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_means_by_pairs():
+    """Few means are taken from pairs of floats, too, as many are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cpu_fallback.exact.FEW", 0)
+        yield
+
+
 def bits(values):
     """Return the bits of floats, with -0.0 as 0.0: an integer has no negative zero."""
     return (np.asarray(values, np.float64) + 0.0).view(np.int64).tolist()

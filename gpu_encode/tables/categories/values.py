@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,7 @@ def from_numpy(array: Array, column: object) -> Values:
     raise unsupported_type(column, str(array.dtype))
 
 
+@cache
 def numpy_name(dtype: np.dtype[Any]) -> str:
     """Name a type of numbers so that `astype` takes the name; objects are "decimal"."""
     return "decimal" if dtype.kind == "O" else "float64" if dtype.itemsize > 8 else dtype.name

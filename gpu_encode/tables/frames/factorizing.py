@@ -78,21 +78,19 @@ class Addresses:
 def share_objects(column: Column, ops: Ops) -> Column:
     """Make a dictionary of objects if each object occurs in several rows; other columns do not change.
 
-    Compiled kernels turn addresses into codes in a tenth of the time that Python takes to hash the objects.
+    Addresses become codes in a fraction of the time that Python takes to hash the objects.
     """
     data = column.data
     if column.codes is not None or column.nulls is not None or len(data) < SAMPLED:
         return column
-    # The backend of a GPU lacks this operation, since objects lie on the host.
-    number_in_order = getattr(ops.fused, "number_in_order", None)
-    if number_in_order is None or not isinstance(data, np.ndarray) or data.dtype.kind != "O":
+    if not isinstance(data, np.ndarray) or data.dtype.kind != "O":
         return column
     addresses = np.asarray(Addresses(data))
     sample = addresses[:: len(data) // SAMPLED]
-    if len(number_in_order(sample)[1]) * REPEATED > len(sample):
+    if len(ops.number_in_order(sample)[1]) * REPEATED > len(sample):
         return column
     # Objects are numbered in the order of rows: which of two equal objects is kept must not depend on addresses.
-    codes, first = number_in_order(addresses)
+    codes, first = ops.number_in_order(addresses)
     return Column(data[first], codes=codes, all_used=True)
 
 
