@@ -372,11 +372,10 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
     Pairs of floats give nearly all means; exact integers give the others, or all if there are few.
     """
     shape = total.digits.shape[:-1]
-    if (size := math.prod(shape)) <= FEW:
-        mean, at = np.zeros_like(total.digits, np.float64, "C", shape=shape), np.arange(size)
-    else:
-        mean, doubtful = near_quotient(total.pair, count.pair)
-        at = np.nonzero(doubtful.ravel())[0]
+    if math.prod(shape) <= FEW:
+        return settle(*(pick(sums, shape, slice(None)) for sums in (total, count))).reshape(shape)
+    mean, doubtful = near_quotient(total.pair, count.pair)
+    at = np.nonzero(doubtful.ravel())[0]
     if len(at):
         mean.put(at, settle(*(pick(sums, shape, at) for sums in (total, count))))
     return mean
@@ -475,7 +474,7 @@ def ratio_of(accumulators: "Array", layout: "Layout", first_output: int) -> Rati
     return Ratio(total, count)
 
 
-def pick(number: Limbs, shape: tuple[int, ...], at: Integers) -> Limbs:
+def pick(number: Limbs, shape: tuple[int, ...], at: Integers | slice) -> Limbs:
     """Pick numbers at some indices of an array that is first broadcast to a shape."""
     digits, width = number.digits, number.digits.shape[-1]
     if digits.shape[:-1] != shape:
@@ -483,11 +482,12 @@ def pick(number: Limbs, shape: tuple[int, ...], at: Integers) -> Limbs:
     return Limbs(digits.reshape(-1, width)[at], number.low)
 
 
-def settle(total: Limbs, count: Limbs) -> list[float]:
-    """Give total / count, rounded once by Python's division of integers; NaN if count is zero."""
+def settle(total: Limbs, count: Limbs) -> Floats:
+    """Give total / count of a line of numbers, rounded once by Python's division of integers; NaN if count is zero."""
     places = 32 * (total.low - count.low)
     up, down = max(places, 0), max(-places, 0)
-    return [divide(s << up, n << down) for s, n in zip(total.to_integers(), count.to_integers(), strict=True)]
+    means = [divide(s << up, n << down) for s, n in zip(total.to_integers(), count.to_integers(), strict=True)]
+    return np.asarray(means, np.float64, like=total.digits)
 
 
 def divide(total: int, count: int) -> float:

@@ -46,6 +46,7 @@ def test_factorize_of_many(ops, spread, distinct):
     check_codes(*ops.factorize(given_ / 7), given_ / 7)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("n_rows", [0, 1, 9000])
 @pytest.mark.parametrize("distinct", [1, 3, 2500])
 def test_numbers_counted_as_they_are_first_seen(ops, distinct, n_rows):

@@ -105,7 +105,7 @@ def test_integers_give_the_same_as_pairs(total, count):
 
 def test_integers_beyond_all_floats_give_infinity():
     total, count = Limbs(np.array([[1], [-1], [1], [1]]), 40), Limbs(np.array([[1], [1], [-1], [0]]), 1)
-    assert settle(total, count)[:3] == [np.inf, -np.inf, -np.inf]
+    assert settle(total, count)[:3].tolist() == [np.inf, -np.inf, -np.inf]
     assert np.isnan(settle(total, count)[3])
 
 
