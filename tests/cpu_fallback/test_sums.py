@@ -168,3 +168,15 @@ def test_extents_are_the_binary_places_in_use(ops, data):
         assert (low, high) == ((min(a for a, _ in ranges), max(b for _, b in ranges)) if ranges else (0, 0))
         inside = definitions.bit_range([definitions.term(rows, row, power) for row in products])
         assert low <= inside[0] <= inside[1] <= high
+
+
+@pytest.mark.parametrize("place", [5, 1500, 17_999])
+def test_the_last_bit_of_one_number_among_many_is_found(ops, place):
+    """Wherever the number lies: a pass over many numbers looks closely only at those that may have a smaller bit."""
+    target = np.random.default_rng(0).integers(1, 1 << 53, 18_000) * 2.0**-50
+    target[::7] = 0.0
+    target[place - 1 : place + 1] = 2.0**40, 0.0
+    low, high = definitions.bit_range([Fraction(number) for number in target.tolist()])
+    for last in (2.0**-51, 3 * 2.0**-90, 1.0 + 2.0**-52, 5e-324):
+        target[place] = last
+        assert ops.extents(target, None, (1,)) == [(min(low, definitions.bit_range([Fraction(last)])[0]), high)]
