@@ -29,14 +29,13 @@ from cpu_fallback.compiled.border import (
 )
 from cpu_fallback.compiled.decay import see_cell
 from cpu_fallback.compiled.digits import scratch as digit_room
-from cpu_fallback.compiled.estimates_by_age import estimates_by_age, has_pairs
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered import Table, table_of
 from cpu_fallback.compiled.ordered_digits import run_for_rows, write_rows
 from cpu_fallback.compiled.ordered_encodings import tile_size
 from cpu_fallback.compiled.ordered_pairs import form_of
+from cpu_fallback.compiled.pairs_by_age import AgeWalk
 from cpu_fallback.compiled.row_encodings import CellRule, Destination, destination
-from cpu_fallback.compiled.window_pairs import WindowWalk
 from cpu_fallback.decay import blocks_of, factors_of, layout_of, room_for_two_blocks, spans_of
 from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule, RowEncodings
 from cpu_fallback.row_numbers import TimeOrder
@@ -321,10 +320,8 @@ def encode_from_pairs(
     rows: "Rows", shape: "SumShape", order: TimeOrder, burned: int, rule: FusedRule, to: Destination
 ) -> int:
     """Write encodings by pairs of floats; give the number of first ranks whose rows exact code has to encode."""
-    if has_pairs(rows, order, rule):
-        return estimates_by_age(rows, shape.n_categories + 2, shape.layout, order, burned, rule, to)
-    form = None if order.steps is not None or not len(rows) else form_of(rows, order, rule)
-    return len(order.rows) if form is None else WindowWalk(rows, shape, order, form, burned, to).encode()
+    form = form_of(rows, order, rule) if len(rows) else None
+    return len(order.rows) if form is None else AgeWalk(rows, shape, order, form, burned, to).encode()
 
 
 def first_ranks(order: TimeOrder, number: int) -> TimeOrder:

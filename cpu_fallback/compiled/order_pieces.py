@@ -14,7 +14,8 @@ from cpu_fallback.compiled.running_pairs import LANES, WEIGHED_WIDTH, Form, add_
 class Pieces(NamedTuple):
     """Pieces of a tile: the rank at which each ends, its mark, the number of its prior, and its sums.
 
-    With a window, each piece is a time, and `gone` has the rank before which rows have left by this time.
+    With a window or a half-life, each piece is a time.  With a window, `gone` has the rank before which rows have left
+    by this time; with a half-life, `steps` has its step.
     """
 
     ends: Array
@@ -22,6 +23,7 @@ class Pieces(NamedTuple):
     prior_of: Array
     sums: Array
     gone: Array
+    steps: Array
 
 
 @kernel
@@ -51,7 +53,7 @@ def copy_prior(sums: Array, at: int, priors: Array, prior: int) -> None:
 
 
 @kernel
-def find_priors(pieces: Pieces, count: int, form: Form, bound: float, walk_sums: Array, priors: Priors) -> int:
+def find_priors(pieces: Pieces, count: int, form: Form, walk_sums: Array, priors: Priors) -> int:
     """Write the priors of a tile, of which the first is that of the last tile; give the number of the last one.
 
     `walk_sums` has the sums of all rows before the tile, and the sums that were kept.
@@ -68,5 +70,5 @@ def find_priors(pieces: Pieces, count: int, form: Form, bound: float, walk_sums:
         if mark & KEEP_AFTER:
             copy_line(walk_sums, 0, walk_sums, WEIGHED_WIDTH)
         pieces.prior_of[piece] = prior
-    write_priors(priors, 0, prior + 1, bound, form)
+    write_priors(priors, pieces.steps, 0, prior + 1, form)
     return prior

@@ -4,8 +4,6 @@ Each thread has some of the categories: it reads the codes of all rows of a tile
 categories, in order.  Before that, all threads together sum the pieces of the tile whose rows share a prior.  A pair
 depends on the order of additions, and its bound does, but the encodings that are certain do not.  So they are the same
 bits for any number of threads, and exact code encodes all rows up to the last open one.
-
-An addition to a sum of all rows is one of at most 2 rows + 10, so N is within 2**-103 (rows + 5) of itself.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +16,15 @@ from cpu_fallback.compiled.checkpoints import Walk, cut_pieces, edges_of
 from cpu_fallback.compiled.digits import HALF, MASK, parts
 from cpu_fallback.compiled.order_pieces import Pieces, find_priors, sum_pieces
 from cpu_fallback.compiled.order_tiles import NO_NUMBERS, OrderReader, Tile
-from cpu_fallback.compiled.pair_encodings import BLOCK, PRIOR_WIDTH, Priors, encode_block, room_for_block
+from cpu_fallback.compiled.pair_encodings import (
+    BLOCK,
+    PRIOR_WIDTH,
+    Held,
+    Priors,
+    encode_block,
+    room_for_block,
+    room_to_hold,
+)
 from cpu_fallback.compiled.row_encodings import Destination, flag, write
 from cpu_fallback.compiled.running_pairs import (
     BLEND_WIDTH,
@@ -26,15 +32,19 @@ from cpu_fallback.compiled.running_pairs import (
     ESTIMATE_WIDTH,
     NOISE,
     S_LOW,
+    WEIGHED_STEP,
     WEIGHED_WIDTH,
     Form,
     N,
     add_row,
+    centre_line,
+    enter_block,
     is_moderate,
     number_and_weight,
     number_of,
     see,
 )
+from cpu_fallback.decay import STEPS_OF_BLOCK
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, FusedRule
 from cpu_fallback.memory import empty, zeros
 from cpu_fallback.row_numbers import Order, TimeOrder
@@ -44,11 +54,9 @@ if TYPE_CHECKING:
 
 # Rows at a time; a time with more rows is one tile.  Of this many rows, those of a thread are worked on together.
 TILE, FETCHED = 1 << 17, 1 << 9
-ROW_BOUND, OTHER_STEPS = 2.0**-103, 1024
 # If rows of a later rank stay open, exact code encodes all rows.
 FEW_ROWS = 1 << 16
-# Lines of 16 numbers are two lines of a cache, so that no two threads write to one line.
-WEIGHED_STEP, CACHE_LINE = 16, 64
+CACHE_LINE = 64
 GOLDEN = np.uint64(0x9E3779B1)
 
 
@@ -137,7 +145,9 @@ def add_picked(tile: Tile, place: int, line: int, form: Form, sums: Array) -> No
     v, weight, product, error = number_and_weight(tile.rows.numbers, np.uint64(tile.base + place), form)
     centre = 0.0
     if form.blends:
-        if sums[np.uint64(at + N)] == 0.0:
+        if form.decays:
+            centre_line(v, weight, sums, at)
+        elif sums[np.uint64(at + N)] == 0.0:
             sums[np.uint64(at + CENTRE)] = v
         centre = sums[np.uint64(at + CENTRE)]
     add_row(v, weight, product, error, centre, form, sums, at)
@@ -148,6 +158,7 @@ def pass_rows(
     tile: Tile,
     leaving: Tile,
     gone: Array,
+    steps: Array,
     left: int,
     count: int,
     n_lines: int,
@@ -159,6 +170,7 @@ def pass_rows(
     """Let rows see the lines of their categories, then add them, time by time.
 
     With a window, rows that have left are taken away before.  It gives the number of these rows in the tile so far.
+    With a half-life, each prior has a step.
     """
     i, size, tied, width = 0, len(room.lines), len(tile.ties) > 0, form.width
     while i < count:
@@ -169,6 +181,10 @@ def pass_rows(
             now = gone[room.prior_of[np.uint64(i)]] - leaving.start
             take_away(leaving, left, now, n_lines, share, form, sums)
             left = now
+        if form.decays:
+            block = np.float64(steps[room.prior_of[np.uint64(i)]] // STEPS_OF_BLOCK)
+            for k in range(i, end):
+                enter_block(block, sums, room.lines[np.uint64(k)] * width)
         for k in range(i, end):
             see(sums, room.lines[np.uint64(k)] * width, form, room.seen, k, size)
         for k in range(i, end):
@@ -188,8 +204,8 @@ def encode_share(
     n_lines: int,
     share: tuple[int, int],
     burned: int,
-    bound: float,
     room: ShareRoom,
+    held: Held,
     to: Destination,
 ) -> int:
     """Add and encode those rows of a tile whose categories a thread has; give the rank of the last open row plus one.
@@ -197,6 +213,7 @@ def encode_share(
     It is zero if no row stays open.  With a window, the rows `leaving` leave at the tile's times.
     """
     block, last, at, piece, size, left = room_for_block(), 0, 0, 0, len(room.lines), 0
+    ages = pieces.gone, pieces.steps
     while at < tile.size:
         end = min(at + FETCHED * share[1], tile.size)
         while len(tile.ties) and end < tile.size and tile.ties[end] == tile.ties[end - 1]:
@@ -207,13 +224,13 @@ def encode_share(
             continue
         piece = describe_rows(tile, pieces, piece, count, room)
         if fetch_lines(room.lines[:count], form, sums):
-            left = pass_rows(tile, leaving, pieces.gone, left, count, n_lines, share, form, sums, room)
+            left = pass_rows(tile, leaving, *ages, left, count, n_lines, share, form, sums, room)
         for first in range(0, count, BLOCK):
             stop = min(first + BLOCK, count)
             mine, numbers = room.prior_of[first:stop], room.numbers[first:stop]
             lines, places = room.lines[first:stop], room.places[first:stop]
-            fixed = burned - tile.start, form, bound, block
-            open_row = encode_block(room.seen, first, size, mine, priors, lines, n_lines, places, *fixed)
+            fixed = burned - tile.start, form, block
+            open_row = encode_block(room.seen, first, size, mine, priors, lines, n_lines, places, *fixed, held)
             last = tile.start + open_row if open_row else last
             write(block.values[: stop - first], to.columns[0], numbers, 0, to.wide, to.narrow)
             flag(block.counted[: stop - first], numbers, 0, to.unseen)
@@ -274,9 +291,11 @@ def form_of(rows: "Rows", order: Order, rule: FusedRule) -> Form | None:
     known = known and (rule.by_mean or is_moderate(rule.prior)) and not (weighted and rule.blend.least)
     if not known or rows.classes is not None or rows.target is None or rows.target.ndim > 1:
         return None
-    if isinstance(order, TimeOrder) and (order.steps is not None or (order.firsts is not None and weighted)):
+    decays = isinstance(order, TimeOrder) and order.steps is not None
+    if isinstance(order, TimeOrder) and order.firsts is not None and weighted:
         return None
-    return Form(WEIGHED_STEP if weighted else BLEND_WIDTH if blends else ESTIMATE_WIDTH, weighted, blends, rule)
+    width = WEIGHED_STEP if weighted else BLEND_WIDTH if blends else ESTIMATE_WIDTH
+    return Form(width, weighted, blends, decays, rule)
 
 
 def lines_of(size: int) -> Array:
@@ -315,15 +334,16 @@ class PairWalk:
         self.n_lines, tied = shape.n_categories + 2, len(walk.starts) > 0
         self.edges = edges_of(walk.n_rows, tile or TILE, walk.starts if tied else None)
         self.reader, self.n_shares = OrderReader(self.rows, order, walk.ties), len(threads.shares(walk.n_rows))
-        self.sums, self.all_rows = lines_of(self.n_lines * form.width), np.zeros(2 * WEIGHED_WIDTH)
-        self.bound = ((2 * walk.n_rows if form.weighted else 0) + OTHER_STEPS) * ROW_BOUND
+        self.sums = lines_of(self.n_lines * form.width * (2 if form.decays else 1))
         longest = FETCHED * self.n_shares + (int(np.diff(walk.starts, append=walk.n_rows).max()) if tied else 0)
         # Without weights, the low part of N stays zero.
         self.rooms = [
             ShareRoom(zeros(WEIGHED_WIDTH * longest, np.float64), *empty((5, longest), np.int64))
             for _ in range(self.n_shares)
         ]
-        self.priors, self.last_prior = Priors(np.zeros(0), np.zeros(0)), np.zeros(WEIGHED_WIDTH)
+        self.held = [room_to_hold() for _ in range(self.n_shares)]
+        self.priors, self.last_prior = Priors(*np.zeros((3, 0))), np.zeros(WEIGHED_WIDTH)
+        self.all_rows = np.zeros(2 * WEIGHED_WIDTH)
         assert rows.target is not None
         self.centre = self.all_rows[[CENTRE, WEIGHED_WIDTH + CENTRE]] = float(rows.target[self.reader.first_row()])
 
@@ -349,7 +369,9 @@ class PairWalk:
 
         def encode(share: int) -> None:
             room = self.rooms[share]
-            found[share] = encode_share(*given, (share, self.n_shares), self.walk.burned, self.bound, room, self.to)
+            found[share] = encode_share(
+                *given, (share, self.n_shares), self.walk.burned, room, self.held[share], self.to
+            )
 
         threads.run(encode, self.n_shares)
         return max(found)
@@ -361,9 +383,9 @@ class PairWalk:
         """
         ends, marks, prior_of = empty((3, 2 * tile.size), np.int64)
         count = cut_pieces(self.walk, tile.start, tile.start + tile.size, ends, marks)
-        pieces = Pieces(ends, marks, prior_of, np.empty(count * WEIGHED_WIDTH), NO_NUMBERS)
+        pieces = Pieces(ends, marks, prior_of, np.empty(count * WEIGHED_WIDTH), NO_NUMBERS, NO_NUMBERS)
         held = [freeze(part, np.int64) for part in (ends, marks, prior_of)]
-        given = Pieces(held[0], held[1], held[2], pieces.sums, NO_NUMBERS)
+        given = Pieces(held[0], held[1], held[2], pieces.sums, NO_NUMBERS, NO_NUMBERS)
         cuts = self.share_pieces(tile, ends[:count])
         known = [True] * self.n_shares
 
@@ -390,11 +412,10 @@ class PairWalk:
         """Give the priors of a tile, of which the first is the last one of the tile before."""
         sums, forms = np.zeros((WEIGHED_WIDTH, count + 1)), np.empty((PRIOR_WIDTH, count + 1))
         sums[:, 0] = self.last_prior
-        last = find_priors(
-            pieces, count, self.form, self.bound, self.all_rows, Priors(sums.reshape(-1), forms.reshape(-1))
-        )
+        priors = Priors(sums.reshape(-1), sums.reshape(-1), forms.reshape(-1))
+        last = find_priors(pieces, count, self.form, self.all_rows, priors)
         self.last_prior = sums[:, last].copy()
-        return Priors(sums.reshape(-1), forms.reshape(-1))
+        return priors
 
     def sums_of_rows(self) -> Array | None:
         """Give the digits of the sums of all rows, or None if the lines do not hold all of them exactly."""

@@ -5,31 +5,34 @@ rows.  The functions below compute a pair q and a bound e.  It is proven here th
 e].  If both ends round to the same number, F rounds to it, too.  Otherwise exact sums of pairs decide (`ties`).  Exact
 code encodes all rows up to the last open one.
 
-Let b be 2**-103 (rows + 1024), or without weights 2**-93, and let E and E' be the NOISE of S and of T.  All products,
-sums and quotients of pairs err by less than 2**-100 of the sizes of their terms, if no term is far from one: each
-number is between 2**-150 and 2**150, or zero.  N and A are within b / 2 of themselves.
+Let b be 2**-93, let E and E' be the NOISE of S and of T, and L and L' the N_LOST of N and of A.  All products, sums and
+quotients of pairs err by less than 2**-100 of the sizes of their terms, if no term is far from one: each number is
+between 2**-150 and 2**150, or zero.  With a half-life, a row sees N, S and Q times a factor D.  `scale_pair` tells what
+it leaves out, and the bounds of the products have room for it.
 
 Estimates
 ---------
-F is (S + m T / A) / (N + m), rounded once.  mu = T / A is within E' / A + b abs(mu) of itself, and m mu within m E' / A
-+ b abs(m mu).  The sum of S and m mu is within E + m E' / A + b (abs(S) + abs(m mu)), also if it cancels.  Its quotient
-by N + m is within
+F is (S + m T / A) / (N + m), rounded once.  mu = T / A is within (E' + abs(mu) L') / A + b abs(mu) of itself, and m mu
+within m times that.  The sum of S and m mu is within E, the error of m mu, and b (abs(S) + abs(m mu)), also if it
+cancels.  Its quotient by N + m is within
 
-    e = 9/8 ((E + m E' / A + b (abs(S) + abs(m mu))) / (N + m) + b abs(q)),
+    e = 9/8 ((E + m (E' + abs(mu) L') / A + b (abs(S) + abs(m mu)) + abs(q) L) / (N + m) + b abs(q)),
 
 where 9/8 has room for all rounding of e itself, and for products of errors.  If a category is not seen, the encoding is
-mu, rounded once, within 9/8 (E' / A + b abs(mu)).
+mu, rounded once, within 9/8 of its error.
 
 Blends
 ------
 F is the result of the steps of `blend_one` on M = S / N, mu, N, and on V = N Q - (S - N c)**2, of the category and of
 all rows, each rounded once.  Each of these is decided on its own, M like mu above.  If Q and its noise G are zero, all
-targets are c, and V is zero; so it is for a single row without a weight.  Otherwise, with the N_LOST L of N, P = S - N
-c is within E + L abs(c) + 2**-100 (abs(S) + abs(N c)), which is called h, and V is within
+targets are c, and V is zero; so it is for a single row without a weight.  Otherwise P = S - N c is within E + L abs(c)
++ 2**-100 (abs(S) + abs(N c)), which is called h, and V is within
 
     e = 9/8 (2**-100 (N Q + P**2) + h (2 abs(P) + h) + N G + L Q).
 
 Sums of a few short numbers may be ties.  If no step drops anything, the first number of a pair is V, or N, rounded.
+With a half-life, the mean of two rows of one step is often a tie but for rows that have lost nearly all of their weight,
+which a pair does not hold.  Such rows are held, and fractions round their means.
 """
 
 from typing import NamedTuple
@@ -40,6 +43,7 @@ from cpu_fallback.compiled.border import Array, counting, inlined, set_all, stag
 from cpu_fallback.compiled.closed_forms import plus, times, weigh
 from cpu_fallback.compiled.estimates import divide_pairs, is_all, marked, mean_pair, weigh_prior
 from cpu_fallback.compiled.product_errors import product_error
+from cpu_fallback.compiled.rounding import power_of_two
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.compiled.running_pairs import (
     CENTRE,
@@ -53,30 +57,55 @@ from cpu_fallback.compiled.running_pairs import (
     Form,
     N,
     Q,
+    S,
+    scale_pair,
 )
 from cpu_fallback.compiled.shrinkage import blend_near
 from cpu_fallback.compiled.ties import decide_estimate, sum_pairs, two_sum
+from cpu_fallback.decay import DECLINE
 from cpu_fallback.fused_rules import FusedRule
 
 # Rows that are encoded together.
 BLOCK = 1 << 9
-PAIR_BOUND = 2.0**-100
+PAIR_BOUND, QUOTIENT_BOUND = 2.0**-100, 2.0**-93
+# Rows of a tile, for each thread, whose mean may be left to fractions.
+MOST_HELD = 64
 # Encodings beyond this number may be lost in a narrower type, so exact code counts them.
 LARGEST = 2.0**120
-# What rows need of a prior: mu; for estimates m mu as a pair and the noise of it, for blends V and N of all rows; and
-# whether these are known.
-MU, MU_KNOWN, PRIOR_WIDTH = 0, 1, 5
-PART, PART_LOW, PART_NOISE = 2, 3, 4
+# What rows need of a prior: mu; for estimates m mu as a pair and the noise of it, for blends V and N of all rows;
+# whether these are known; and with a half-life the factor of all sums.
+MU, MU_KNOWN, PRIOR_WIDTH = 0, 1, 6
+PART, PART_LOW, PART_NOISE, FACTOR = 2, 3, 4, 5
 SPREAD, WEIGHT, SPREAD_KNOWN = 2, 3, 4
 # Where these numbers of a block begin.
-MU_KNOWN_AT, PART_AT, PART_LOW_AT, PART_NOISE_AT = (np.uint64(k * BLOCK) for k in range(1, PRIOR_WIDTH))
+MU_KNOWN_AT, PART_AT, PART_LOW_AT, PART_NOISE_AT = (np.uint64(k * BLOCK) for k in range(1, FACTOR))
 
 
 class Priors(NamedTuple):
-    """Sums of the rows of each prior, number by number, and what rows need of them."""
+    """Sums of the rows of each prior, number by number, the same times the prior's factor, and what rows need of them.
+
+    Without a half-life, there are no factors.
+    """
 
     sums: Array
+    scaled: Array
     forms: Array
+
+
+class Held(NamedTuple):
+    """Rows whose mean fractions have to round: rank in the tile, prior, and weight of the prior; last is their number.
+
+    Only with a half-life are there such rows.
+    """
+
+    ranks: Array
+    mu: Array
+    other: Array
+
+
+def room_to_hold() -> Held:
+    """Give room for the rows of a tile."""
+    return Held(np.zeros(MOST_HELD + 1, np.int64), np.zeros(MOST_HELD), np.zeros(MOST_HELD))
 
 
 @inlined
@@ -89,11 +118,11 @@ def ends_of(high: float, low: float, error: float) -> tuple[float, bool]:
 
 @inlined
 def mean_of(
-    total: float, total_low: float, noise: float, count: float, count_low: float, bound: float
+    total: float, total_low: float, noise: float, count: float, count_low: float, lost: float
 ) -> tuple[float, float, float]:
     """Give the quotient of two pairs as a pair, and the bound of its error."""
     high, low = divide_pairs(total, total_low, count, count_low)
-    return high, low, 1.125 * (noise / count + abs(high) * bound)
+    return high, low, 1.125 * ((noise + abs(high) * lost) / count + abs(high) * QUOTIENT_BOUND)
 
 
 @inlined
@@ -108,7 +137,6 @@ def spread_of(
     around_low: float,
     around_noise: float,
     centre: float,
-    bound: float,
 ) -> tuple[float, float, bool]:
     """Give V and N, each rounded once, and tell whether both are certain."""
     whole, whole_low = weigh(count, count_low, centre)
@@ -127,63 +155,96 @@ def spread_of(
     exact = (low_lost == 0.0) & (lost == 0.0) & (noise == 0.0) & (around_noise == 0.0) & (count_lost == 0.0)
     exact &= (total_low == 0.0) & (whole_low == 0.0) & (apart_low == 0.0) & (around_low == 0.0) & (count_low == 0.0)
     exact &= (spread >= 2.0**-900) & (spread <= 2.0**900)
-    weight, weight_sure = ends_of(count, count_low, count * bound)
-    found = spread if exact else found
+    weight, weight_sure = ends_of(count, count_low, 1.125 * count_lost)
     alike = (around == 0.0) & (around_noise == 0.0)
     return (
-        0.0 if alike else found,
+        0.0 if alike else spread if exact else found,
         count if count_lost == 0.0 else weight,
         (sure | exact | alike) & (weight_sure | (count_lost == 0.0)),
     )
 
 
 @inlined
-def moments_of(
-    sums: Array, at: np.uint64, step: np.uint64, bound: float, weighted: bool
-) -> tuple[float, bool, float, float, bool]:
+def moments_of(sums: Array, at: np.uint64, step: np.uint64, weighted: bool) -> tuple[float, bool, float, float, bool]:
     """Give the mean of sums, V and N, and tell whether the mean, and whether both others, are certain."""
     total, total_low, noise = sums[at], sums[at + np.uint64(S_LOW) * step], sums[at + np.uint64(NOISE) * step]
     count, count_low = sums[at + np.uint64(N) * step], sums[at + np.uint64(N_LOW) * step]
     lost, centre = sums[at + np.uint64(N_LOST) * step], sums[at + np.uint64(CENTRE) * step]
     q, q_low = sums[at + np.uint64(Q) * step], sums[at + np.uint64(Q_LOW) * step]
     q_noise = sums[at + np.uint64(Q_NOISE) * step]
-    spread, n, sure = spread_of(total, total_low, noise, count, count_low, lost, q, q_low, q_noise, centre, bound)
-    mean, mean_sure = ends_of(*mean_of(total, total_low, noise, count, count_low, bound))
+    spread, n, sure = spread_of(total, total_low, noise, count, count_low, lost, q, q_low, q_noise, centre)
+    mean, mean_sure = ends_of(*mean_of(total, total_low, noise, count, count_low, lost))
     single = (count == 1.0) & (not weighted)
     return mean, mean_sure, 0.0 if single else spread, n, sure | single
 
 
 @stage
-def write_priors(priors: Priors, first: int, last: int, bound: float, form: Form) -> None:
-    """Write what rows need of the priors [first, last)."""
+def factor_of(step: int) -> float:
+    """Give the factor of the sums that a step sees."""
+    return DECLINE[step & 7] * power_of_two(32 - ((step >> 3) & 63))
+
+
+@stage
+def scale_sum(
+    high: Array, low: Array, noise: Array, factors: Array, to_high: Array, to_low: Array, to_noise: Array
+) -> None:
+    """Multiply the pairs of one of the sums of some rows by the factor of each row."""
+    for i in range(len(factors)):
+        to_high[i], to_low[i], lost = scale_pair(high[i], low[i], factors[i])
+        to_noise[i] = noise[i] * factors[i] + lost
+
+
+@stage
+def scale_rows(sums: Array, at: int, step: int, factors: Array, form: Form, out: Array, to: int, out_step: int) -> None:
+    """Write the sums of some rows, number by number, times the factor of each row."""
+    n = len(factors)
+    for k in range(2 if not form.blends else 3):
+        high, low = (S, S_LOW) if k == 0 else (N, N_LOW) if k == 1 else (Q, Q_LOW)
+        parts = at + high * step, at + low * step, at + (low + 1) * step
+        ends = to + high * out_step, to + low * out_step, to + (low + 1) * out_step
+        scale_sum(
+            *(sums[parts[0] : parts[0] + n], sums[parts[1] : parts[1] + n], sums[parts[2] : parts[2] + n], factors),
+            *(out[ends[0] : ends[0] + n], out[ends[1] : ends[1] + n], out[ends[2] : ends[2] + n]),
+        )
+    for i in range(n if form.blends else 0):
+        out[to + CENTRE * out_step + i] = sums[at + CENTRE * step + i]
+
+
+@stage
+def write_priors(priors: Priors, steps: Array, first: int, last: int, form: Form) -> None:
+    """Write what rows need of the priors [first, last); with a half-life, each has a step."""
     sums, forms, rule, step = priors.sums, priors.forms, form.rule, np.uint64(len(priors.forms) // PRIOR_WIDTH)
     m, by_mean, prior = rule.blend.shrinkage.first, rule.by_mean, rule.prior
     constant, constant_low = weigh(prior, 0.0, m)
     for i in range(first, last):
         at = np.uint64(i)
-        weight, noise = sums[at + np.uint64(N) * step], sums[at + np.uint64(NOISE) * step]
-        noise /= weight
-        mean, mean_low = divide_pairs(
-            sums[at], sums[at + np.uint64(S_LOW) * step], weight, sums[at + np.uint64(N_LOW) * step]
+        weight, lost = sums[at + np.uint64(N) * step], sums[at + np.uint64(N_LOST) * step]
+        mean, mean_low, noise = mean_of(
+            *(sums[at], sums[at + np.uint64(S_LOW) * step], sums[at + np.uint64(NOISE) * step]),
+            *(weight, sums[at + np.uint64(N_LOW) * step], lost),
         )
-        found, sure = ends_of(mean, mean_low, 1.125 * (noise + abs(mean) * bound))
+        found, sure = ends_of(mean, mean_low, noise)
         found, sure = (np.nan, True) if weight == 0.0 else (found, sure)
         part, part_low = weigh(mean, mean_low, m)
         forms[at], forms[at + step] = found if by_mean else prior, 1.0 if sure | (not by_mean) else 0.0
         forms[at + np.uint64(PART) * step] = part if by_mean else constant
         forms[at + np.uint64(PART_LOW) * step] = part_low if by_mean else constant_low
         forms[at + np.uint64(PART_NOISE) * step] = m * noise if by_mean else 0.0
+    if form.decays:
+        factors = forms[FACTOR * np.int64(step) + first : FACTOR * np.int64(step) + last]
+        for i in range(len(factors)):
+            factors[i] = factor_of(steps[first + i])
+        if form.blends:
+            scale_rows(sums, first, np.int64(step), factors, form, priors.scaled, first, np.int64(step))
     for i in range(first, last if form.blends else first):
         at = np.uint64(i)
-        _, _, spread, n, sure = moments_of(sums, at, step, bound, form.weighted)
+        _, _, spread, n, sure = moments_of(priors.scaled, at, step, form.weighted)
         forms[at + np.uint64(SPREAD) * step], forms[at + np.uint64(WEIGHT) * step] = spread, n
         forms[at + np.uint64(SPREAD_KNOWN) * step] = 1.0 if sure else 0.0
 
 
 @stage
-def estimate_block(
-    seen: Array, first: int, size: int, around: Array, bound: float, m: float, values: Array, sure: Array
-) -> None:
+def estimate_block(seen: Array, first: int, size: int, around: Array, m: float, values: Array, sure: Array) -> None:
     """Write the estimates of a block of rows, and which of them are certain."""
     for i in range(len(values)):
         row, step, k = np.uint64(first + i), np.uint64(size), np.uint64(i)
@@ -193,8 +254,9 @@ def estimate_block(
         top, top_low = plus(own, own_low, part, part_low)
         bottom, bottom_low = plus(n, n_low, m, 0.0)
         found, found_low = divide_pairs(top, top_low, bottom, bottom_low)
-        noise += around[k + PART_NOISE_AT] + (abs(own) + abs(part)) * bound
-        values[i], sure[i] = ends_of(found, found_low, 1.125 * (noise / bottom + abs(found) * bound))
+        noise += around[k + PART_NOISE_AT] + (abs(own) + abs(part)) * QUOTIENT_BOUND
+        noise += abs(found) * seen[row + np.uint64(N_LOST) * step]
+        values[i], sure[i] = ends_of(found, found_low, 1.125 * (noise / bottom + abs(found) * QUOTIENT_BOUND))
 
 
 @inlined
@@ -215,7 +277,6 @@ def blend_block(
     first: int,
     size: int,
     around: Array,
-    bound: float,
     weighted: bool,
     means: Array,
     values: Array,
@@ -224,7 +285,7 @@ def blend_block(
     """Write the means of a block of rows, the weights of their priors, and which blends are certain."""
     for i in range(len(values)):
         row, k = np.uint64(first + i), np.uint64(i)
-        means[i], mean_known, own, n, own_sure = moments_of(seen, row, np.uint64(size), bound, weighted)
+        means[i], mean_known, own, n, own_sure = moments_of(seen, row, np.uint64(size), weighted)
         values[i] = weight_of_prior(own, n, around[k + PART_AT], around[k + PART_LOW_AT])
         known = own_sure & (around[k + PART_NOISE_AT] > 0.0) & is_weight(values[i])
         sure[i] = known & mean_known & (around[k + MU_KNOWN_AT] > 0.0)
@@ -238,10 +299,15 @@ def is_near_one(value: float, scale: float) -> bool:
 
 @stage
 def settle_mean(sums: Array, at: int, step: int) -> tuple[float, bool]:
-    """Give S / N where it was left open, and tell whether it is certain."""
-    total_low = marked(sums[at + S_LOW * step], sums[at + NOISE * step] == 0.0)
-    count_low = marked(sums[at + N_LOW * step], sums[at + N_LOST * step] == 0.0)
-    value, doubtful = decide_estimate(sums[at], total_low, sums[at + N * step], count_low, 0.0, 0.0, 0.0)
+    """Give S / N, by an exact sum if its bound leaves it open, and tell whether it is certain."""
+    total, count = sums[at], sums[at + N * step]
+    total_low, noise = sums[at + S_LOW * step], sums[at + NOISE * step]
+    count_low, lost = sums[at + N_LOW * step], sums[at + N_LOST * step]
+    value, sure = ends_of(*mean_of(total, total_low, noise, count, count_low, lost))
+    if sure:
+        return value, True
+    total_low, count_low = marked(total_low, noise == 0.0), marked(count_low, lost == 0.0)
+    value, doubtful = decide_estimate(total, total_low, count, count_low, 0.0, 0.0, 0.0)
     return value, not doubtful
 
 
@@ -256,9 +322,9 @@ def exact_product(high: float, low: float, factor: float) -> tuple[float, float]
 
 
 @stage
-def settle_spread(sums: Array, at: int, step: int, bound: float, weighted: bool) -> tuple[float, float, bool]:
+def settle_spread(sums: Array, at: int, step: int, weighted: bool) -> tuple[float, float, bool]:
     """Give V and N, and tell whether both are certain, by exact steps if the bound leaves V open."""
-    _, _, spread, n, sure = moments_of(sums, np.uint64(at), np.uint64(step), bound, weighted)
+    _, _, spread, n, sure = moments_of(sums, np.uint64(at), np.uint64(step), weighted)
     noise = sums[at + NOISE * step] + sums[at + Q_NOISE * step] + sums[at + N_LOST * step]
     if sure or noise != 0.0 or sums[at + N_LOW * step] != 0.0:
         return spread, n, sure
@@ -309,10 +375,10 @@ def settle_estimate(
 
 
 @stage
-def spread_priors(prior_of: Array, priors: Array, around: Array) -> None:
+def spread_priors(prior_of: Array, priors: Array, width: int, around: Array) -> None:
     """Write what each row needs of its prior, number by number."""
     step = len(priors) // PRIOR_WIDTH
-    for k in range(PRIOR_WIDTH):
+    for k in range(width):
         numbers, to = priors[k * step : (k + 1) * step], around[k * BLOCK : k * BLOCK + len(prior_of)]
         if prior_of[0] == prior_of[len(prior_of) - 1]:
             set_all(to, numbers[prior_of[0]])
@@ -340,27 +406,82 @@ def finish_block(
 
 
 @stage
-def settle_row(
-    seen: Array, row: int, size: int, prior: Array, at: int, code: int, counts: bool, form: Form, bound: float
+def hold_row(held: Held, rank: int, mu: float, other: float) -> bool:
+    """Hold a row whose mean only fractions can round; tell whether there is room for it."""
+    count = held.ranks[MOST_HELD]
+    if count == MOST_HELD:
+        return False
+    held.ranks[count], held.ranks[MOST_HELD] = rank, count + 1
+    held.mu[count], held.other[count] = mu, other
+    return True
+
+
+@stage
+def settle_blend(
+    seen: Array,
+    row: int,
+    size: int,
+    scaled: Array,
+    place: int,
+    step: int,
+    priors: Priors,
+    prior: int,
+    rank: int,
+    form: Form,
+    held: Held,
 ) -> tuple[float, bool]:
-    """Give the encoding of a row that its block left open, and tell whether it is certain."""
-    rule, mu, known, step = form.rule, form.rule.prior, True, len(prior) // WEIGHED_WIDTH
-    if rule.by_mean and (form.blends or not counts):
-        mu, known = settle_mean(prior, at, step) if prior[at + N * step] > 0.0 else (np.nan, True)
-    if not counts:
-        return encoding_without(code, mu, rule), known
-    if not form.blends:
-        return settle_estimate(seen, row, size, prior, at, step, rule)
-    mean, mean_known = settle_mean(seen, row, size)
-    own, n, own_known = settle_spread(seen, row, size, bound, form.weighted)
-    whole, n_all, all_known = settle_spread(prior, at, step, bound, form.weighted)
+    """Give a blend that its block left open, and tell whether it is certain, or the row is held."""
+    prior_step, mu, known = len(priors.forms) // PRIOR_WIDTH, form.rule.prior, True
+    if form.rule.by_mean:
+        mu, known = settle_mean(priors.sums, prior, prior_step)
+    own, n, own_known = settle_spread(scaled, place, step, form.weighted)
+    whole, n_all, all_known = settle_spread(priors.scaled, prior, prior_step, form.weighted)
     other = weight_of_prior(own, n, whole, n_all)
-    return blend_near(mu, mean, 1.0, other), known & mean_known & own_known & all_known & is_weight(other)
+    known &= own_known & all_known & is_weight(other)
+    mean, mean_known = settle_mean(seen, row, size)
+    if form.decays and known and not mean_known:
+        return 0.0, hold_row(held, rank, mu, other)
+    return blend_near(mu, mean, 1.0, other), known & mean_known
+
+
+@stage
+def settle_row(
+    seen: Array,
+    row: int,
+    size: int,
+    scaled: Array,
+    place: int,
+    step: int,
+    priors: Priors,
+    prior: int,
+    rank: int,
+    code: int,
+    counts: bool,
+    form: Form,
+    held: Held,
+) -> tuple[float, bool]:
+    """Give the encoding of a row that its block left open, and tell whether it is certain.
+
+    Its sums are at `row` of what rows see, and times its factor at `place` of the scaled sums.
+    """
+    rule, mu, known, prior_step = form.rule, form.rule.prior, True, len(priors.forms) // PRIOR_WIDTH
+    if counts and form.blends:
+        return settle_blend(seen, row, size, scaled, place, step, priors, prior, rank, form, held)
+    if counts:
+        return settle_estimate(scaled, place, step, priors.sums, prior, prior_step, rule)
+    if rule.by_mean:
+        some = priors.sums[prior + N * prior_step] > 0.0
+        mu, known = settle_mean(priors.sums, prior, prior_step) if some else (np.nan, True)
+    return encoding_without(code, mu, rule), known
 
 
 class BlockRoom(NamedTuple):
-    """Scratch space for a block: what its rows need of priors, their means and encodings, and what is known of them."""
+    """Scratch space for a block: what its rows need of priors, their means and encodings, and what is known of them.
 
+    With a half-life, it also has the sums that they see, number by number, times their factors.
+    """
+
+    scaled: Array
     around: Array
     means: Array
     values: Array
@@ -374,8 +495,9 @@ def room_for_block() -> BlockRoom:
 
     Rows of one array would look to the compiler as if they might overlap, so that it would not use vectors.
     """
-    around, means, values = np.empty(PRIOR_WIDTH * BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    return BlockRoom(around, means, values, np.empty(BLOCK, np.bool_), np.empty(BLOCK, np.bool_))
+    scaled, around = np.zeros(WEIGHED_WIDTH * BLOCK), np.empty(PRIOR_WIDTH * BLOCK)
+    means, values = np.empty(BLOCK), np.empty(BLOCK)
+    return BlockRoom(scaled, around, means, values, np.empty(BLOCK, np.bool_), np.empty(BLOCK, np.bool_))
 
 
 @stage
@@ -390,8 +512,8 @@ def encode_block(
     ranks: Array,
     burned: int,
     form: Form,
-    bound: float,
     room: BlockRoom,
+    held: Held,
 ) -> int:
     """Write the encodings of a block of rows to its room; give the rank of the last open row plus one, or zero.
 
@@ -399,20 +521,24 @@ def encode_block(
     """
     around, means, n, last = room.around, room.means, len(lines), 0
     values, sure, counted = room.values[:n], room.sure[:n], room.counted[:n]
-    spread_priors(prior_of, priors.forms, around)
+    spread_priors(prior_of, priors.forms, PRIOR_WIDTH if form.decays else FACTOR, around)
+    sums, at, step = (room.scaled, 0, BLOCK) if form.decays else (seen, begin, size)
+    if form.decays:
+        scale_rows(seen, begin, size, around[FACTOR * BLOCK : FACTOR * BLOCK + n], form, sums, 0, BLOCK)
     if form.blends:
-        blend_block(seen, begin, size, around, bound, form.weighted, means, values, sure)
+        blend_block(sums, at, step, around, form.weighted, means, values, sure)
     else:
-        estimate_block(seen, begin, size, around, bound, form.rule.blend.shrinkage.first, values, sure)
+        estimate_block(sums, at, step, around, form.rule.blend.shrinkage.first, values, sure)
     finish_block(lines, n_lines, seen[N * size + begin : N * size + begin + n], form, around, means, values, counted)
     for i in range(n):
         known = sure[i] if counted[i] else around[i + MU_KNOWN_AT] > 0.0
-        if not known or abs(values[i]) > LARGEST:
+        if ranks[i] >= burned and (not known or abs(values[i]) > LARGEST):
             code = lines[i] if lines[i] < n_lines - 2 else lines[i] - n_lines
             values[i], known = settle_row(
-                seen, begin + i, size, priors.sums, prior_of[i], code, counted[i], form, bound
+                *(seen, begin + i, size, sums, at + i, step, priors, prior_of[i]),
+                *(ranks[i], code, counted[i], form, held),
             )
-            if ranks[i] >= burned and not (known and abs(values[i]) <= LARGEST):
+            if not (known and abs(values[i]) <= LARGEST):
                 values[i], last = 0.0, ranks[i] + 1
         if ranks[i] < burned:
             values[i] = np.nan

@@ -8,10 +8,18 @@ Errors
 ------
 u is 2**-53.  A pair (h, l) has abs(l) <= u abs(h).  `add_pair` adds two pairs by exact two-sums, and gives the sum of
 the magnitudes of all that it drops, which is nearly always zero.  The error of S is at most the sum of these, NOISE,
-and that of N at most N_LOST.  Weights are not negative, so each step drops at most 2**-104 of N, and N is within
-2**-103 (rows + 2) of itself.  The part of a row of Q is d**2 + 2 d d', where d + d' = v - c exactly, times its weight.
+and that of N at most N_LOST.  The part of a row of Q is d**2 + 2 d d', where d + d' = v - c exactly, times its weight.
 What it leaves out or rounds is nothing if d' is zero, else below 2**-100 of the part; the sum of this, and of what
 additions drop, is Q_NOISE.
+
+Half-lives
+----------
+Weights are on the scale of a block of steps (`cpu_fallback.decay`), and a row sees the rows of its block and, times
+2**-64, those of the block before.  Both have lines of their own, so that rows which no longer count leave no error
+behind.  While both hold rows, they have the same centre: the target of the first row of the block, and later that of a
+row that outweighs all others, or of any row when nearly all of N Q is due to the distance of mean and centre.  So V
+hardly cancels.  With d + d' = c - c' exactly and P = S - N c, Q around c' is Q + 2 d P + d**2 N.  P errs by less than h
+= NOISE + N_LOST abs(c) + 2**-100 (abs(S) + abs(N c)); so 2 d h, d**2 N_LOST, and 2**-100 of both parts go to Q_NOISE.
 """
 
 from typing import NamedTuple
@@ -19,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import REAL, Array, Numbers, inlined, set_all, stage
-from cpu_fallback.compiled.closed_forms import weigh
+from cpu_fallback.compiled.closed_forms import plus, times, weigh
 from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.ties import two_sum
 from cpu_fallback.fused_rules import FusedRule
@@ -29,6 +37,11 @@ S, S_LOW, NOISE, N = 0, 1, 2, 3
 Q, Q_LOW, Q_NOISE, CENTRE = 4, 5, 6, 7
 N_LOW, N_LOST = 8, 9
 ESTIMATE_WIDTH, BLEND_WIDTH, WEIGHED_WIDTH = 4, 8, 10
+# With a half-life, a line has the number of its block.  Lines of 16 numbers are two lines of a cache.
+BLOCK_NUMBER, WEIGHED_STEP = 10, 16
+BLOCK_BEFORE = 2.0**-64
+# A row outweighs all others if its weight is so many times theirs; and what part of N Q is nearly all of it.
+OUTWEIGHS, NEARLY_ALL = 16.0, 0.999
 # A part of Q errs by at most so much of itself.
 PART_BOUND = 2.0**-100
 # Lines over which neighbouring rows are spread, so that additions need not wait for each other.
@@ -42,14 +55,15 @@ class Form(NamedTuple):
     ----------
     width : int
         Numbers from one line to the next.
-    weighted, blends : bool
-        Whether rows have weights, and whether Q is needed.
+    weighted, blends, decays : bool
+        Whether rows have weights, whether Q is needed, and whether there is a half-life.
     rule : FusedRule
     """
 
     width: int
     weighted: bool
     blends: bool
+    decays: bool
     rule: FusedRule
 
 
@@ -76,6 +90,15 @@ def add_pair(high: float, low: float, other: float, other_low: float) -> tuple[f
     rest, dropped = two_sum(rest, error)
     total, rest = two_sum(total, rest)
     return total, rest, abs(lost) + abs(dropped)
+
+
+@inlined
+def scale_pair(high: float, low: float, factor: float) -> tuple[float, float, float]:
+    """Give a pair times a number as a pair, and the magnitude of what it leaves out."""
+    product, below = high * factor, low * factor
+    rest, lost = two_sum(product_error(product, high, factor), below)
+    product, rest = two_sum(product, rest)
+    return product, rest, abs(lost) + abs(product_error(below, low, factor))
 
 
 @inlined
@@ -118,6 +141,77 @@ def see(sums: Array, at: int, form: Form, out: Array, to: int, step: int) -> Non
     if form.weighted:
         for k in range(BLEND_WIDTH, WEIGHED_WIDTH):
             out[np.uint64(to + k * step)] = sums[np.uint64(at + k)]
+    if form.decays:
+        earlier = at + len(sums) // 2
+        if sums[np.uint64(earlier + N)] != 0.0:
+            see_earlier(sums, earlier, S, S_LOW, out, to, step)
+            see_earlier(sums, earlier, N, N_LOW, out, to, step)
+            if form.blends:
+                see_earlier(sums, earlier, Q, Q_LOW, out, to, step)
+                if sums[np.uint64(at + N)] == 0.0:
+                    out[np.uint64(to + CENTRE * step)] = sums[np.uint64(earlier + CENTRE)]
+
+
+@inlined
+def see_earlier(sums: Array, earlier: int, high: int, low: int, out: Array, to: int, step: int) -> None:
+    """Add one of the sums of the block before, whose bound follows its lower number, to what a row sees."""
+    first, second, third = np.uint64(to + high * step), np.uint64(to + low * step), np.uint64(to + (low + 1) * step)
+    total, rest = sums[np.uint64(earlier + high)] * BLOCK_BEFORE, sums[np.uint64(earlier + low)] * BLOCK_BEFORE
+    out[first], out[second], lost = add_pair(out[first], out[second], total, rest)
+    out[third] += sums[np.uint64(earlier + low + 1)] * BLOCK_BEFORE + lost
+
+
+@stage
+def enter_block(block: float, sums: Array, at: int) -> None:
+    """Bring a line to a block; the second half of `sums` has the lines of the block before."""
+    then, earlier = sums[np.uint64(at + BLOCK_NUMBER)], at + len(sums) // 2
+    if then == block:
+        return
+    sums[np.uint64(at + BLOCK_NUMBER)] = block
+    for k in range(WEIGHED_WIDTH):
+        sums[np.uint64(earlier + k)] = sums[np.uint64(at + k)] if then == block - 1.0 or k == CENTRE else 0.0
+        sums[np.uint64(at + k)] = sums[np.uint64(at + k)] if k == CENTRE else 0.0
+
+
+@stage
+def move_centre(sums: Array, at: int, centre: float) -> None:
+    """Turn the Q of a line into that around another centre."""
+    count, count_low, before = sums[at + N], sums[at + N_LOW], sums[at + CENTRE]
+    step, step_low = two_sum(before, -centre)
+    whole, whole_low = weigh(count, count_low, before)
+    apart, apart_low = two_sum(*plus(sums[at], sums[at + S_LOW], -whole, -whole_low))
+    moved = sums[at + NOISE] + sums[at + N_LOST] * abs(before) + PART_BOUND * (abs(sums[at]) + abs(whole))
+    first, first_low = times(step, step_low, 2.0 * apart, 2.0 * apart_low)
+    second, second_low = times(*times(step, step_low, step, step_low), count, count_low)
+    change, change_low = two_sum(*plus(first, first_low, second, second_low))
+    sums[at + Q], sums[at + Q_LOW], lost = add_pair(sums[at + Q], sums[at + Q_LOW], change, change_low)
+    lost += PART_BOUND * (abs(first) + second) + 2.0 * abs(step) * moved + step * step * sums[at + N_LOST]
+    sums[at + Q_NOISE], sums[at + CENTRE] = sums[at + Q_NOISE] + lost, centre
+
+
+@inlined
+def is_far(sums: Array, at: int, weight: float) -> bool:
+    """Tell whether a row that comes to a line should be its centre."""
+    earlier, centre = at + len(sums) // 2, sums[np.uint64(at + CENTRE)]
+    n = sums[np.uint64(at + N)] + sums[np.uint64(earlier + N)] * BLOCK_BEFORE
+    apart = sums[np.uint64(at)] + sums[np.uint64(earlier)] * BLOCK_BEFORE - n * centre
+    around = sums[np.uint64(at + Q)] + sums[np.uint64(earlier + Q)] * BLOCK_BEFORE
+    return (weight >= OUTWEIGHS * n) | (apart * apart > NEARLY_ALL * n * around)
+
+
+@stage
+def centre_line(v: float, weight: float, sums: Array, at: int) -> None:
+    """Move the centre of a line with a half-life to a row that comes, if it is the first one, or the centre is far."""
+    earlier, first = at + len(sums) // 2, sums[np.uint64(at + N)] == 0.0
+    if first:
+        sums[np.uint64(at + CENTRE)] = v
+    elif sums[np.uint64(at + CENTRE)] != v and is_far(sums, at, weight):
+        move_centre(sums, at, v)
+    centre = sums[np.uint64(at + CENTRE)]
+    if sums[np.uint64(earlier + CENTRE)] != centre:
+        if sums[np.uint64(earlier + N)] != 0.0:
+            move_centre(sums, earlier, centre)
+        sums[np.uint64(earlier + CENTRE)] = centre
 
 
 @stage

@@ -1,4 +1,4 @@
-"""m-estimates of rows that lose weight, by pairs of floats with a bound, and by exact sums: both give the same bits."""
+"""Encodings of rows that lose weight, by pairs of floats with a bound, and by exact sums: both give the same bits."""
 
 from importlib import import_module
 from itertools import product
@@ -11,6 +11,7 @@ from cpu_fallback.fused_rules import (
     AS_CATEGORY,
     AS_NAN,
     AS_PRIOR,
+    EMPIRICAL_BAYES,
     M_ESTIMATE,
     Blend,
     FusedRule,
@@ -33,7 +34,11 @@ RULES = {
     "given prior": FusedRule(Blend(Shrinkage(M_ESTIMATE, 2.5), 0.0, False, 0.0), False, 0.3, AS_NAN),
     "unseen": FusedRule(Blend(Shrinkage(M_ESTIMATE, 3.0), 0.0, True, -7.0), True, 0.0, AS_PRIOR),
     "least weight": FusedRule(Blend(Shrinkage(M_ESTIMATE, 3.0), 1.0, True, -7.0), True, 0.0, AS_PRIOR),
+    "blend": FusedRule(Blend(Shrinkage(EMPIRICAL_BAYES), 0.0, False, 0.0), True, 0.0, AS_CATEGORY),
+    "blend with a given prior": FusedRule(Blend(Shrinkage(EMPIRICAL_BAYES), 0.0, False, 0.0), False, 0.3, AS_NAN),
 }
+# Of the targets that are summed.
+POWERS = (0, 1, 2)
 # No GPU is needed.
 pytestmark = pytest.mark.host
 
@@ -46,13 +51,13 @@ def by_age():
 @pytest.fixture
 def open_rows(by_age, monkeypatch):
     """Return a list: how many first rows each call left to exact code."""
-    found, estimate = [], by_age.estimates_by_age
+    found, encode = [], by_age.AgeWalk.encode
 
-    def watched(*given):
-        found.append(estimate(*given))
+    def watched(walk):
+        found.append(encode(walk))
         return found[-1]
 
-    monkeypatch.setattr(by_age, "estimates_by_age", watched)
+    monkeypatch.setattr(by_age.AgeWalk, "encode", watched)
     return found
 
 
@@ -68,16 +73,19 @@ def draw_rows(random, target, n_rows, rows_of_time, n_categories=N_CATEGORIES):
 class Data:
     """Rows in an order of time, which lose weight, and the shape of their sums."""
 
-    def __init__(self, ops, target, n_rows, stride="slow", rows_of_time=1):
+    def __init__(self, ops, target, n_rows, stride="slow", rows_of_time=1, n_categories=N_CATEGORIES):
         random = np.random.default_rng(n_rows)
-        codes, numbers, starts, ties, rows = draw_rows(random, target, n_rows, rows_of_time)
-        steps = np.cumsum(random.integers(0, 2 * STRIDES[stride] + 1, len(starts)))
+        codes, numbers, starts, ties, rows = draw_rows(random, target, n_rows, rows_of_time, n_categories)
+        steps = np.cumsum(random.integers(0, 2 * STRIDES[stride] + 1, len(starts))) - 700
         weight = np.empty(n_rows)
         weight[rows] = weights_of(steps[ties])
-        self.rows = Rows(codes, None, numbers, weight)
         self.order = TimeOrder(rows, ties, starts, None, steps)
-        layout = Layout(*(digit_window(each) for each in ops.extents(self.rows.target, weight, (0, 1))))
-        self.shape = SumShape(N_CATEGORIES, 1, 1, layout)
+        self.take(ops, Rows(codes, None, numbers, weight), n_categories)
+
+    def take(self, ops, rows, n_categories=N_CATEGORIES):
+        self.rows = rows
+        layout = Layout(*(digit_window(each) for each in ops.extents(rows.target, rows.weight, POWERS)))
+        self.shape = SumShape(n_categories, 1, 1, layout)
 
     def encode(self, ops, rule, dtype="float64", burn_in=0):
         n_rows = len(self.rows)
@@ -91,7 +99,7 @@ class Data:
 def assert_same(ops, by_age, monkeypatch, data, *given):
     found = data.encode(ops, *given)
     with monkeypatch.context() as patch:
-        patch.setattr(by_age, "has_pairs", lambda *_: False)
+        patch.setattr(by_age, "form_of", lambda *_: None)
         assert found == data.encode(ops, *given)
 
 
@@ -105,7 +113,7 @@ def test_encodings_are_those_of_exact_sums(compiled, by_age, monkeypatch, target
 
 @pytest.mark.parametrize("rule", RULES)
 def test_tiles_end_where_a_time_ends(compiled, by_age, monkeypatch, rule):
-    monkeypatch.setattr(import_module("cpu_fallback.compiled.estimates_by_age"), "TILE", 16)
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.pairs_by_age"), "TILE", 16)
     for rows_of_time in (1, 7, 100):
         assert_same(compiled, by_age, monkeypatch, Data(compiled, "real", 900, "fast", rows_of_time), RULES[rule])
 
@@ -114,9 +122,7 @@ def test_tiles_end_where_a_time_ends(compiled, by_age, monkeypatch, rule):
 def test_sums_of_few_numbers(compiled, by_age, monkeypatch, numbers):
     for rule, stride in product(RULES.values(), ("still", "slow", "blocks")):
         data = Data(compiled, "real", 300, stride, 3)
-        data.rows = Rows(data.rows.codes, None, np.resize(numbers, 300), data.rows.weight)
-        layout = Layout(*(digit_window(each) for each in compiled.extents(data.rows.target, data.rows.weight, (0, 1))))
-        data.shape = SumShape(N_CATEGORIES, 1, 1, layout)
+        data.take(compiled, Rows(data.rows.codes, None, np.resize(numbers, 300), data.rows.weight))
         assert_same(compiled, by_age, monkeypatch, data, rule)
 
 

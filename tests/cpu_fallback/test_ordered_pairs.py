@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from cpu_fallback.fused_rules import (
-    AS_CATEGORY,
-    AS_NAN,
     AS_PRIOR,
     EMPIRICAL_BAYES,
     M_ESTIMATE,
@@ -23,16 +21,14 @@ from cpu_fallback.types import Layout, Rows, SumShape, carry
 from gpu_encode.sums import category_sums
 from tests.cases import pairs
 from tests.cpu_fallback.test_estimates_by_age import DRAWS, N_CATEGORIES, draw_rows
-from tests.cpu_fallback.test_estimates_by_age import RULES as M_ESTIMATES
+from tests.cpu_fallback.test_estimates_by_age import RULES as RULES_BY_AGE
 
 # Orders of the rows, random, in time, and with weights.
 KINDS = ("rows", "random", "times", "weighed times")
 WEIGHED = (("weighed times", 1), ("weighed times", 30))
 RULES = {
-    **M_ESTIMATES,
+    **RULES_BY_AGE,
     "least weight": FusedRule(Blend(Shrinkage(M_ESTIMATE, 3.0), 2.0, True, -7.0), True, 0.0, AS_PRIOR),
-    "blend": FusedRule(Blend(Shrinkage(EMPIRICAL_BAYES), 0.0, False, 0.0), True, 0.0, AS_CATEGORY),
-    "blend with a given prior": FusedRule(Blend(Shrinkage(EMPIRICAL_BAYES), 0.0, False, 0.0), False, 0.3, AS_NAN),
     "least weight of a blend": FusedRule(Blend(Shrinkage(EMPIRICAL_BAYES), 2.0, True, -7.0), True, 0.0, AS_PRIOR),
 }
 # No GPU is needed.

@@ -27,13 +27,13 @@ def by_age():
 @pytest.fixture
 def open_rows(by_age, monkeypatch):
     """Return a list: how many first rows each call left to exact code."""
-    found, encode = [], by_age.WindowWalk.encode
+    found, encode = [], by_age.AgeWalk.encode
 
     def watched(walk):
         found.append(encode(walk))
         return found[-1]
 
-    monkeypatch.setattr(by_age.WindowWalk, "encode", watched)
+    monkeypatch.setattr(by_age.AgeWalk, "encode", watched)
     return found
 
 
@@ -69,7 +69,7 @@ def test_encodings_are_those_of_exact_sums(compiled, by_age, monkeypatch, target
 def test_threads_share_categories_and_times(compiled, by_age, monkeypatch, rule, rows_of_time):
     threads = import_module("cpu_fallback.compiled.threads")
     monkeypatch.setattr(threads, "SMALLEST_SHARE", 1)
-    monkeypatch.setattr(import_module("cpu_fallback.compiled.window_pairs"), "TILE", 300)
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.pairs_by_age"), "TILE", 300)
     for n_threads, n_categories in ((1, 7), (2, 1), (3, 400)):
         threads.set_threads(n_threads)
         for target, span in product(("real", "whole"), SPANS):

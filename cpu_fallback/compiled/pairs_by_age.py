@@ -1,0 +1,233 @@
+"""Encodings by age, by pairs of floats: as `ordered_pairs`, but rows leave a window, or lose weight.
+
+A row that leaves is added with a negative sign.  Sums are exact as long as no addition drops anything, so that they
+cancel; what additions drop, and what the parts of Q leave out, is in the bounds as for rows that come.  If the last row
+of a category leaves, its sums are exactly zero.  With a half-life, lines go from block to block (`running_pairs`).
+
+Each time has a prior of its own.  The sums of all rows at each time come from two passes over the times of a tile: each
+of several runs of times is added up by itself, and then, from the sums of the runs before it, time by time.  The runs
+take turns, so that additions need not wait for each other.
+"""
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cpu_fallback.compiled import threads
+from cpu_fallback.compiled.border import Array, freeze, kernel, set_all, stage
+from cpu_fallback.compiled.checkpoints import walk_of
+from cpu_fallback.compiled.order_pieces import Pieces, copy_line
+from cpu_fallback.compiled.order_tiles import NO_NUMBERS, OrderReader, Tile
+from cpu_fallback.compiled.ordered_pairs import PairWalk
+from cpu_fallback.compiled.pair_encodings import MOST_HELD, PRIOR_WIDTH, Priors, write_priors
+from cpu_fallback.compiled.row_encodings import Destination
+from cpu_fallback.compiled.running_pairs import (
+    BLOCK_NUMBER,
+    CENTRE,
+    WEIGHED_STEP,
+    WEIGHED_WIDTH,
+    Form,
+    N,
+    add_line,
+    add_row,
+    enter_block,
+    is_moderate,
+    number_and_weight,
+    see,
+)
+from cpu_fallback.compiled.shrinkage import blend_near
+from cpu_fallback.decay import STEPS_OF_BLOCK, blocks_of
+from cpu_fallback.row_numbers import TimeOrder
+
+if TYPE_CHECKING:
+    from cpu_fallback.types import Rows, SumShape
+
+# Rows at a time, and runs of times of a thread that take turns; the lines of a thread's runs, and those of their blocks.
+TILE, RUNS = 1 << 15, 8
+RUNS_WIDTH = RUNS * WEIGHED_STEP
+
+
+@stage
+def add_signed(tile: Tile, begin: int, end: int, sign: float, centre: float, form: Form, sums: Array, at: int) -> bool:
+    """Add the rows of neighbouring places to a line, or take them away; tell whether their numbers are in range."""
+    known = True
+    for place in range(tile.base + begin, tile.base + end):
+        v, weight, product, error = number_and_weight(tile.rows.numbers, np.uint64(place), form)
+        known &= is_moderate(v) & is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
+        add_row(v, sign * weight, sign * product, sign * error, centre, form, sums, at)
+    return known
+
+
+@stage
+def leave(leaving: Tile, gone: Array, piece: int, centre: float, form: Form, sums: Array, at: int) -> None:
+    """Take the rows that leave at a time away from a line."""
+    left = gone[piece - 1] - leaving.start if piece else 0
+    add_signed(leaving, left, gone[piece] - leaving.start, -1.0, centre, form, sums, at)
+
+
+@kernel
+def pass_times(
+    tile: Tile,
+    leaving: Tile,
+    pieces: Pieces,
+    first: int,
+    last: int,
+    centre: float,
+    form: Form,
+    sums: Array,
+    priors: Priors,
+) -> bool:
+    """Add the rows of the times [first, last) to the sums of their runs; tell whether their numbers are in range.
+
+    If there is room for priors, those of each time are written before its rows are added.
+    """
+    known, ends, size = True, pieces.ends, last - first
+    for turn in range((size + RUNS - 1) // RUNS):
+        for run in range(RUNS):
+            piece, at = first + size * run // RUNS + turn, run * WEIGHED_STEP
+            if piece >= first + size * (run + 1) // RUNS:
+                continue
+            if len(pieces.gone):
+                leave(leaving, pieces.gone, piece, centre, form, sums, at)
+            if form.decays:
+                enter_block(np.float64(pieces.steps[piece] // STEPS_OF_BLOCK), sums, at)
+            if len(priors.forms):
+                if sums[at + N] == 0.0:
+                    set_all(sums[at : at + WEIGHED_WIDTH], 0.0)
+                    sums[at + CENTRE] = centre
+                see(sums, at, form, priors.sums, piece, len(priors.forms) // PRIOR_WIDTH)
+            begin = ends[piece - 1] - tile.start if piece else 0
+            known &= add_signed(tile, begin, ends[piece] - tile.start, 1.0, centre, form, sums, at)
+    if len(priors.forms):
+        write_priors(priors, pieces.steps, first, last, form)
+    return known
+
+
+@kernel
+def begin_runs(sums: Array, form: Form, all_rows: Array, run_sums: Array) -> None:
+    """Turn the sums of runs into the sums before each run; `all_rows` has the sums before and becomes those after.
+
+    `run_sums` has room for the lines of a run.
+    """
+    for at in range(0, len(sums), 2 * RUNS_WIDTH):
+        for run in range(at, at + RUNS_WIDTH, WEIGHED_STEP):
+            for k in range(WEIGHED_STEP):
+                run_sums[k], run_sums[k + WEIGHED_STEP] = sums[run + k], sums[run + k + RUNS_WIDTH]
+                sums[run + k], sums[run + k + RUNS_WIDTH] = all_rows[k], all_rows[k + WEIGHED_STEP]
+            block = run_sums[BLOCK_NUMBER]
+            # A run without times is in no block.
+            if form.decays and block == block:  # noqa: PLR0124
+                enter_block(block, all_rows, 0)
+                add_line(run_sums, WEIGHED_STEP, form, all_rows, WEIGHED_STEP)
+            add_line(run_sums, 0, form, all_rows, 0)
+
+
+class AgeWalk(PairWalk):
+    """A walk through an order of time whose rows see a window, or lose weight; otherwise as `PairWalk`."""
+
+    def __init__(
+        self, rows: "Rows", shape: "SumShape", order: TimeOrder, form: Form, burned: int, to: Destination
+    ) -> None:
+        walk = walk_of(order, len(order.rows), 0, 0)._replace(burned=burned)
+        super().__init__(rows, shape, order, form, walk, to, TILE)
+        self.leaver, self.n_gone = OrderReader(self.rows, order, walk.ties[:0]), 0
+        self.ends = freeze(np.append(order.starts[1:], walk.n_rows), np.int64)
+        self.gone = NO_NUMBERS if order.firsts is None else freeze(order.starts[order.firsts], np.int64)
+        self.steps = NO_NUMBERS if order.steps is None else freeze(order.steps, np.int64)
+        self.given, self.order = rows, order
+        # Rank, prior and weight of the prior of the rows that are held.
+        self.open: list[tuple[int, float, float]] = []
+        self.all_rows, self.ties = np.zeros(2 * WEIGHED_STEP), order.ties
+        self.all_rows[CENTRE] = self.centre
+
+    def encode(self) -> int:
+        """Encode all tiles, and then the rows that were held; give the number of first ranks that exact code encodes."""
+        n_open = super().encode()
+        if n_open < self.walk.n_rows:
+            settle_held(self.given, self.order, self.open, self.to)
+        return n_open
+
+    def encode_tile(self, start: int, stop: int) -> int | None:
+        """Encode a tile as `PairWalk` does, and note the rows that are held."""
+        last = super().encode_tile(start, stop)
+        for ranks, mu, other in self.held:
+            count = int(ranks[MOST_HELD])
+            self.open += zip((ranks[:count] + start).tolist(), mu[:count].tolist(), other[:count].tolist(), strict=True)
+            ranks[MOST_HELD] = 0
+        return last
+
+    def sum_tile(self, tile: Tile) -> tuple[Tile, Pieces | None]:
+        """Read a tile, and set its priors; give the rows that leave, and its times; None if numbers are unknown."""
+        first, last = int(self.ties[tile.start]), int(self.ties[tile.start + tile.size - 1]) + 1
+        ends, gone, steps = self.ends[first:last], self.gone[first:last], self.steps[first:last]
+        pieces = Pieces(ends, ends, freeze(np.arange(last - first), np.int64), np.empty(0), gone, steps)
+        leaving = self.leaver.tile(self.n_gone, int(gone[-1]) if len(gone) else 0)
+        self.n_gone, cuts, none = leaving.start + leaving.size, self.share_pieces(tile, ends), Priors(*np.empty((3, 0)))
+        runs, known = np.zeros((self.n_shares, 2 * RUNS_WIDTH)), [True] * self.n_shares
+        runs[:, BLOCK_NUMBER::WEIGHED_STEP] = np.nan
+        if len(self.priors.forms) < len(ends) * PRIOR_WIDTH:
+            self.priors = self.make_priors(len(ends))
+        left = (leaving.size * np.arange(self.n_shares + 1) // self.n_shares).tolist()
+
+        def read(share: int) -> None:
+            self.leaver.read(leaving, *left[share : share + 2])
+            if cuts[share] < cuts[share + 1]:
+                self.reader.read(tile, *self.places_of(tile, ends, *cuts[share : share + 2]))
+
+        def pass_share(share: int, priors: Priors) -> None:
+            fixed = self.centre, self.form, runs[share], priors
+            known[share] &= pass_times(tile, leaving, pieces, *cuts[share : share + 2], *fixed)
+
+        threads.run(read, self.n_shares)
+        threads.run(lambda share: pass_share(share, none), self.n_shares)
+        begin_runs(runs.reshape(-1), self.form, self.all_rows, np.empty(2 * WEIGHED_STEP))
+        threads.run(lambda share: pass_share(share, self.priors), self.n_shares)
+        return leaving, pieces if all(known) else None
+
+    def make_priors(self, count: int) -> Priors:
+        """Give room for the priors of so many times; without weights, some numbers stay zero."""
+        sums, forms = np.zeros(count * WEIGHED_WIDTH), np.empty(count * PRIOR_WIDTH)
+        return Priors(sums, np.zeros(count * WEIGHED_WIDTH) if self.form.decays else sums, forms)
+
+
+def settle_held(rows: "Rows", order: TimeOrder, held: list[tuple[int, float, float]], to: Destination) -> None:
+    """Write the blends of rows with a half-life whose means only fractions can round.
+
+    Parameters
+    ----------
+    rows : Rows
+    order : TimeOrder
+    held : list of (int, float, float)
+        The rank of each row, its prior, and the weight of the prior.
+    to : Destination
+    """
+    if not held:
+        return
+    # As Python, since it would be a kernel for a few rows.
+    blend = getattr(blend_near, "py_func", blend_near)
+    codes = rows.codes[order.rows].astype(np.int64)
+    ranks = np.flatnonzero(np.isin(codes, codes[[rank for rank, _, _ in held]]))
+    ranks = ranks[np.argsort(codes[ranks], kind="stable")]
+    # Codes and ranks as one number, in rising order.
+    keys = codes[ranks] * len(codes) + ranks
+    for rank, mu, other in held:
+        first = codes[rank] * len(codes)
+        begin, end = np.searchsorted(keys, [first, first + order.starts[order.ties[rank]]])
+        mean = mean_of_ranks(rows, order, ranks[begin:end], rank)
+        out, number = to.wide if len(to.wide) else to.narrow, order.rows[rank]
+        out[to.columns[0] + number] = blend(mu, mean, 1.0, other)
+
+
+def mean_of_ranks(rows: "Rows", order: TimeOrder, ranks: Array, at: int) -> float:
+    """Give the mean of earlier ranks as the row at a rank sees it, rounded once."""
+    assert order.steps is not None
+    assert rows.target is not None
+    assert rows.weight is not None
+    total, weights, blocks = Fraction(0), Fraction(0), blocks_of(order.steps[order.ties[[*ranks, at]]]).tolist()
+    for rank, block in zip(ranks, blocks, strict=False):
+        if block >= blocks[-1] - 1:
+            number = order.rows[rank]
+            weight = Fraction(rows.weight[number].item()) / (1 << 64 * (blocks[-1] - block))
+            total, weights = total + weight * Fraction(rows.target[number].item()), weights + weight
+    return float(total / weights)
