@@ -4,9 +4,9 @@ A row that leaves is added with a negative sign.  Sums are exact as long as no a
 cancel; what additions drop, and what the parts of Q leave out, is in the bounds as for rows that come.  If the last row
 of a category leaves, its sums are exactly zero.  With a half-life, lines go from block to block (`running_pairs`).
 
-Each time has a prior of its own.  The sums of all rows at each time come from two passes over the times of a tile: each
-of several runs of times is added up by itself, and then, from the sums of the runs before it, time by time.  The runs
-take turns, so that additions need not wait for each other.
+Each time has a prior of its own.  A tile is cut into runs of times.  At each time of a run, the rows of the run so far
+are added up; the runs take turns, so that additions need not wait for each other.  Then the sums before the run are
+added to those of all of its times, in vectors.
 """
 
 from fractions import Fraction
@@ -15,21 +15,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import Array, freeze, kernel, set_all, stage
+from cpu_fallback.compiled.border import Array, freeze, kernel, stage
 from cpu_fallback.compiled.checkpoints import walk_of
-from cpu_fallback.compiled.order_pieces import Pieces, copy_line
+from cpu_fallback.compiled.order_pieces import Pieces
 from cpu_fallback.compiled.order_tiles import NO_NUMBERS, OrderReader, Tile
 from cpu_fallback.compiled.ordered_pairs import PairWalk
 from cpu_fallback.compiled.pair_encodings import MOST_HELD, PRIOR_WIDTH, Priors, write_priors
 from cpu_fallback.compiled.row_encodings import Destination
 from cpu_fallback.compiled.running_pairs import (
+    BLEND_WIDTH,
+    BLOCK_BEFORE,
     BLOCK_NUMBER,
     CENTRE,
+    N_LOW,
+    Q_LOW,
+    S_LOW,
     WEIGHED_STEP,
     WEIGHED_WIDTH,
     Form,
     N,
+    Q,
+    S,
     add_line,
+    add_pair,
     add_row,
     enter_block,
     is_moderate,
@@ -43,8 +51,9 @@ from cpu_fallback.row_numbers import TimeOrder
 if TYPE_CHECKING:
     from cpu_fallback.types import Rows, SumShape
 
-# Rows at a time, and runs of times of a thread that take turns; the lines of a thread's runs, and those of their blocks.
+# Rows at a time, and runs of times of a thread that take turns.
 TILE, RUNS = 1 << 15, 8
+# Numbers of the lines of a thread's runs; with a half-life, as many follow for the blocks before.
 RUNS_WIDTH = RUNS * WEIGHED_STEP
 
 
@@ -78,10 +87,7 @@ def pass_times(
     sums: Array,
     priors: Priors,
 ) -> bool:
-    """Add the rows of the times [first, last) to the sums of their runs; tell whether their numbers are in range.
-
-    If there is room for priors, those of each time are written before its rows are added.
-    """
+    """Write the sums of the rows of its run before each time in [first, last); tell whether all numbers are in range."""
     known, ends, size = True, pieces.ends, last - first
     for turn in range((size + RUNS - 1) // RUNS):
         for run in range(RUNS):
@@ -92,16 +98,70 @@ def pass_times(
                 leave(leaving, pieces.gone, piece, centre, form, sums, at)
             if form.decays:
                 enter_block(np.float64(pieces.steps[piece] // STEPS_OF_BLOCK), sums, at)
-            if len(priors.forms):
-                if sums[at + N] == 0.0:
-                    set_all(sums[at : at + WEIGHED_WIDTH], 0.0)
-                    sums[at + CENTRE] = centre
-                see(sums, at, form, priors.sums, piece, len(priors.forms) // PRIOR_WIDTH)
+            see(sums, at, form, priors.sums, piece, len(priors.forms) // PRIOR_WIDTH)
             begin = ends[piece - 1] - tile.start if piece else 0
             known &= add_signed(tile, begin, ends[piece] - tile.start, 1.0, centre, form, sums, at)
-    if len(priors.forms):
-        write_priors(priors, pieces.steps, first, last, form)
     return known
+
+
+@stage
+def add_everywhere(high: Array, low: Array, lost: Array, total: float, rest: float, noise: float) -> None:
+    """Add a pair and its bound to many pairs."""
+    for i in range(len(high)):
+        high[i], low[i], dropped = add_pair(high[i], low[i], total, rest)
+        lost[i] += dropped + noise
+
+
+@stage
+def add_before(sums: Array, at: int, scale: float, form: Form, priors: Array, first: int, last: int) -> None:
+    """Add the sums of a line, times a power of two, to those of the times [first, last)."""
+    step, n = len(priors) // WEIGHED_WIDTH, last - first
+    for k in range(3 if form.blends else 2):
+        high, low = (S, S_LOW) if k == 0 else (N, N_LOW) if k == 1 else (Q, Q_LOW)
+        begins = high * step + first, low * step + first, (low + 1) * step + first
+        parts = sums[at + high] * scale, sums[at + low] * scale, sums[at + low + 1] * scale
+        add_everywhere(
+            *(priors[begins[0] : begins[0] + n], priors[begins[1] : begins[1] + n]),
+            *(priors[begins[2] : begins[2] + n], *parts),
+        )
+
+
+@stage
+def clear_empty(count: Array, numbers: Array) -> None:
+    """Clear what is left of the sums of windows without rows."""
+    for i in range(len(count)):
+        numbers[i] = 0.0 if count[i] == 0.0 else numbers[i]
+
+
+@stage
+def add_blocks(sums: Array, at: int, steps: Array, form: Form, priors: Array, first: int, last: int) -> None:
+    """Add the sums of a line and of its block before to those of the times of a run, as they see them."""
+    block, begin = np.int64(sums[at + BLOCK_NUMBER]), first
+    for age in range(2):
+        end = begin
+        while end < last and steps[end] // STEPS_OF_BLOCK == block + age:
+            end += 1
+        add_before(sums, at, 1.0 if age == 0 else BLOCK_BEFORE, form, priors, begin, end)
+        if age == 0:
+            add_before(sums, at + RUNS_WIDTH, BLOCK_BEFORE, form, priors, begin, end)
+        begin = end
+
+
+@kernel
+def finish_times(pieces: Pieces, first: int, last: int, form: Form, sums: Array, priors: Priors) -> None:
+    """Add the sums before each run to those of its times in [first, last), and write what rows need of the priors."""
+    size, step = last - first, len(priors.forms) // PRIOR_WIDTH
+    for run in range(RUNS):
+        begin, end = first + size * run // RUNS, first + size * (run + 1) // RUNS
+        if form.decays:
+            add_blocks(sums, run * WEIGHED_STEP, pieces.steps, form, priors.sums, begin, end)
+        else:
+            add_before(sums, run * WEIGHED_STEP, 1.0, form, priors.sums, begin, end)
+    for k in range(BLEND_WIDTH if len(pieces.gone) else 0):
+        if k not in (N, CENTRE):
+            begin, count = k * step + first, N * step + first
+            clear_empty(priors.sums[count : count + size], priors.sums[begin : begin + size])
+    write_priors(priors, pieces.steps, first, last, form)
 
 
 @kernel
@@ -121,6 +181,10 @@ def begin_runs(sums: Array, form: Form, all_rows: Array, run_sums: Array) -> Non
                 enter_block(block, all_rows, 0)
                 add_line(run_sums, WEIGHED_STEP, form, all_rows, WEIGHED_STEP)
             add_line(run_sums, 0, form, all_rows, 0)
+            if all_rows[N] == 0.0 and not form.decays:
+                # No error is left of the rows that have left.
+                for k in range(WEIGHED_WIDTH):
+                    all_rows[k] = all_rows[k] if k == CENTRE else 0.0
 
 
 class AgeWalk(PairWalk):
@@ -142,7 +206,7 @@ class AgeWalk(PairWalk):
         self.all_rows[CENTRE] = self.centre
 
     def encode(self) -> int:
-        """Encode all tiles, and then the rows that were held; give the number of first ranks that exact code encodes."""
+        """Encode all tiles, and then those that were held; give the number of first ranks for exact code."""
         n_open = super().encode()
         if n_open < self.walk.n_rows:
             settle_held(self.given, self.order, self.open, self.to)
@@ -163,9 +227,9 @@ class AgeWalk(PairWalk):
         ends, gone, steps = self.ends[first:last], self.gone[first:last], self.steps[first:last]
         pieces = Pieces(ends, ends, freeze(np.arange(last - first), np.int64), np.empty(0), gone, steps)
         leaving = self.leaver.tile(self.n_gone, int(gone[-1]) if len(gone) else 0)
-        self.n_gone, cuts, none = leaving.start + leaving.size, self.share_pieces(tile, ends), Priors(*np.empty((3, 0)))
+        self.n_gone, cuts = leaving.start + leaving.size, self.share_pieces(tile, ends)
         runs, known = np.zeros((self.n_shares, 2 * RUNS_WIDTH)), [True] * self.n_shares
-        runs[:, BLOCK_NUMBER::WEIGHED_STEP] = np.nan
+        runs[:, BLOCK_NUMBER::WEIGHED_STEP], runs[:, CENTRE::WEIGHED_STEP] = np.nan, self.centre
         if len(self.priors.forms) < len(ends) * PRIOR_WIDTH:
             self.priors = self.make_priors(len(ends))
         left = (leaving.size * np.arange(self.n_shares + 1) // self.n_shares).tolist()
@@ -175,14 +239,17 @@ class AgeWalk(PairWalk):
             if cuts[share] < cuts[share + 1]:
                 self.reader.read(tile, *self.places_of(tile, ends, *cuts[share : share + 2]))
 
-        def pass_share(share: int, priors: Priors) -> None:
-            fixed = self.centre, self.form, runs[share], priors
-            known[share] &= pass_times(tile, leaving, pieces, *cuts[share : share + 2], *fixed)
+        def add(share: int) -> None:
+            fixed = self.centre, self.form, runs[share], self.priors
+            known[share] = pass_times(tile, leaving, pieces, *cuts[share : share + 2], *fixed)
+
+        def finish(share: int) -> None:
+            finish_times(pieces, *cuts[share : share + 2], self.form, runs[share], self.priors)
 
         threads.run(read, self.n_shares)
-        threads.run(lambda share: pass_share(share, none), self.n_shares)
+        threads.run(add, self.n_shares)
         begin_runs(runs.reshape(-1), self.form, self.all_rows, np.empty(2 * WEIGHED_STEP))
-        threads.run(lambda share: pass_share(share, self.priors), self.n_shares)
+        threads.run(finish, self.n_shares)
         return leaving, pieces if all(known) else None
 
     def make_priors(self, count: int) -> Priors:
