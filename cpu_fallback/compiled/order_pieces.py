@@ -8,7 +8,7 @@ from cpu_fallback.compiled.border import Array, kernel, stage
 from cpu_fallback.compiled.checkpoints import BEGINS, FROM_KEPT, KEEP_AFTER, KEEP_BEFORE
 from cpu_fallback.compiled.order_tiles import Tile
 from cpu_fallback.compiled.pair_encodings import Priors, write_priors
-from cpu_fallback.compiled.running_pairs import LANES, WEIGHED_WIDTH, Form, add_line, sum_piece
+from cpu_fallback.compiled.running_pairs import ALL_WIDTH, LANES, LARGEST_STEP, Form, add_line, see, sum_piece
 
 
 class Pieces(NamedTuple):
@@ -29,10 +29,10 @@ class Pieces(NamedTuple):
 @kernel
 def sum_pieces(tile: Tile, centre: float, form: Form, pieces: Pieces, first: int, last: int) -> bool:
     """Write the sums of pieces; tell whether all numbers of their rows are in range."""
-    known, lanes, shift = True, np.empty(LANES * WEIGHED_WIDTH), tile.base - tile.start
+    known, lanes, shift = True, np.empty(LANES * LARGEST_STEP), tile.base - tile.start
     for piece in range(first, last):
         begin = pieces.ends[piece - 1] if piece else tile.start
-        to = pieces.sums[piece * WEIGHED_WIDTH : (piece + 1) * WEIGHED_WIDTH]
+        to = pieces.sums[piece * LARGEST_STEP : (piece + 1) * LARGEST_STEP]
         known &= sum_piece(tile.rows.numbers, begin + shift, pieces.ends[piece] + shift, centre, form, lanes, to)
     return known
 
@@ -40,16 +40,8 @@ def sum_pieces(tile: Tile, centre: float, form: Form, pieces: Pieces, first: int
 @stage
 def copy_line(sums: Array, at: int, out: Array, to: int) -> None:
     """Copy a line of all numbers."""
-    for k in range(WEIGHED_WIDTH):
+    for k in range(LARGEST_STEP):
         out[to + k] = sums[at + k]
-
-
-@stage
-def copy_prior(sums: Array, at: int, priors: Array, prior: int) -> None:
-    """Copy a line to the sums of a prior."""
-    step = len(priors) // WEIGHED_WIDTH
-    for k in range(WEIGHED_WIDTH):
-        priors[prior + k * step] = sums[at + k]
 
 
 @kernel
@@ -58,17 +50,17 @@ def find_priors(pieces: Pieces, count: int, form: Form, walk_sums: Array, priors
 
     `walk_sums` has the sums of all rows before the tile, and the sums that were kept.
     """
-    prior = 0
+    prior, step = 0, len(priors.sums) // ALL_WIDTH
     for piece in range(count):
         mark = pieces.marks[piece]
         if mark & BEGINS:
             prior += 1
-            copy_prior(walk_sums, WEIGHED_WIDTH if mark & FROM_KEPT else 0, priors.sums, prior)
+            see(walk_sums, LARGEST_STEP if mark & FROM_KEPT else 0, form, priors.sums, prior, step)
         if mark & KEEP_BEFORE:
-            copy_line(walk_sums, 0, walk_sums, WEIGHED_WIDTH)
-        add_line(pieces.sums, piece * WEIGHED_WIDTH, form, walk_sums, 0)
+            copy_line(walk_sums, 0, walk_sums, LARGEST_STEP)
+        add_line(pieces.sums, piece * LARGEST_STEP, form, walk_sums, 0)
         if mark & KEEP_AFTER:
-            copy_line(walk_sums, 0, walk_sums, WEIGHED_WIDTH)
+            copy_line(walk_sums, 0, walk_sums, LARGEST_STEP)
         pieces.prior_of[piece] = prior
     write_priors(priors, pieces.steps, 0, prior + 1, form)
     return prior

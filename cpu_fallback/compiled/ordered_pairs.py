@@ -27,13 +27,13 @@ from cpu_fallback.compiled.pair_encodings import (
 )
 from cpu_fallback.compiled.row_encodings import Destination, flag, write
 from cpu_fallback.compiled.running_pairs import (
-    BLEND_WIDTH,
-    CENTRE,
-    ESTIMATE_WIDTH,
+    ALL_WIDTH,
+    CENTRE_LINE,
+    LARGEST_STEP,
     NOISE,
+    PLAIN_STEP,
     S_LOW,
     WEIGHED_STEP,
-    WEIGHED_WIDTH,
     Form,
     N,
     add_row,
@@ -131,7 +131,16 @@ def take_away(
         if owner_of(line, n_shares) == mine:
             at = line * form.width
             v = number_of(leaving.rows.numbers.target[np.uint64(place)], leaving.rows.numbers.target_kind)
-            add_row(v, -1.0, -v, 0.0, sums[np.uint64(at + CENTRE)] if form.blends else 0.0, form, sums, at)
+            add_row(
+                v,
+                -1.0,
+                -v,
+                0.0,
+                sums[np.uint64(at + form.around + CENTRE_LINE)] if form.blends else 0.0,
+                form,
+                sums,
+                at,
+            )
             if sums[np.uint64(at + N)] == 0.0:
                 # No error is left of the rows that have left.
                 for k in range(form.width):
@@ -146,10 +155,10 @@ def add_picked(tile: Tile, place: int, line: int, form: Form, sums: Array) -> No
     centre = 0.0
     if form.blends:
         if form.decays:
-            centre_line(v, weight, sums, at)
+            centre_line(v, weight, form, sums, at)
         elif sums[np.uint64(at + N)] == 0.0:
-            sums[np.uint64(at + CENTRE)] = v
-        centre = sums[np.uint64(at + CENTRE)]
+            sums[np.uint64(at + form.around + CENTRE_LINE)] = v
+        centre = sums[np.uint64(at + form.around + CENTRE_LINE)]
     add_row(v, weight, product, error, centre, form, sums, at)
 
 
@@ -184,7 +193,7 @@ def pass_rows(
         if form.decays:
             block = np.float64(steps[room.prior_of[np.uint64(i)]] // STEPS_OF_BLOCK)
             for k in range(i, end):
-                enter_block(block, sums, room.lines[np.uint64(k)] * width)
+                enter_block(block, form, sums, room.lines[np.uint64(k)] * width)
         for k in range(i, end):
             see(sums, room.lines[np.uint64(k)] * width, form, room.seen, k, size)
         for k in range(i, end):
@@ -294,8 +303,8 @@ def form_of(rows: "Rows", order: Order, rule: FusedRule) -> Form | None:
     decays = isinstance(order, TimeOrder) and order.steps is not None
     if isinstance(order, TimeOrder) and order.firsts is not None and weighted:
         return None
-    width = WEIGHED_STEP if weighted else BLEND_WIDTH if blends else ESTIMATE_WIDTH
-    return Form(width, weighted, blends, decays, rule)
+    around = WEIGHED_STEP if weighted else PLAIN_STEP
+    return Form(2 * around if blends else around, around, weighted, blends, decays, rule)
 
 
 def lines_of(size: int) -> Array:
@@ -338,14 +347,15 @@ class PairWalk:
         longest = FETCHED * self.n_shares + (int(np.diff(walk.starts, append=walk.n_rows).max()) if tied else 0)
         # Without weights, the low part of N stays zero.
         self.rooms = [
-            ShareRoom(zeros(WEIGHED_WIDTH * longest, np.float64), *empty((5, longest), np.int64))
+            ShareRoom(zeros(ALL_WIDTH * longest, np.float64), *empty((5, longest), np.int64))
             for _ in range(self.n_shares)
         ]
         self.held = [room_to_hold() for _ in range(self.n_shares)]
-        self.priors, self.last_prior = Priors(*np.zeros((3, 0))), np.zeros(WEIGHED_WIDTH)
-        self.all_rows = np.zeros(2 * WEIGHED_WIDTH)
+        self.priors, self.last_prior = Priors(*np.zeros((3, 0))), np.zeros(ALL_WIDTH)
+        self.all_rows = np.zeros((2, LARGEST_STEP))
         assert rows.target is not None
-        self.centre = self.all_rows[[CENTRE, WEIGHED_WIDTH + CENTRE]] = float(rows.target[self.reader.first_row()])
+        self.centre = float(rows.target[self.reader.first_row()])
+        self.all_rows[:, form.around + CENTRE_LINE] = self.centre
 
     def encode(self) -> int:
         """Encode all tiles; give the number of first ranks whose rows exact code has to encode."""
@@ -383,7 +393,7 @@ class PairWalk:
         """
         ends, marks, prior_of = empty((3, 2 * tile.size), np.int64)
         count = cut_pieces(self.walk, tile.start, tile.start + tile.size, ends, marks)
-        pieces = Pieces(ends, marks, prior_of, np.empty(count * WEIGHED_WIDTH), NO_NUMBERS, NO_NUMBERS)
+        pieces = Pieces(ends, marks, prior_of, np.empty(count * LARGEST_STEP), NO_NUMBERS, NO_NUMBERS)
         held = [freeze(part, np.int64) for part in (ends, marks, prior_of)]
         given = Pieces(held[0], held[1], held[2], pieces.sums, NO_NUMBERS, NO_NUMBERS)
         cuts = self.share_pieces(tile, ends[:count])
@@ -410,10 +420,10 @@ class PairWalk:
 
     def find_priors(self, pieces: Pieces, count: int) -> Priors:
         """Give the priors of a tile, of which the first is the last one of the tile before."""
-        sums, forms = np.zeros((WEIGHED_WIDTH, count + 1)), np.empty((PRIOR_WIDTH, count + 1))
+        sums, forms = np.zeros((ALL_WIDTH, count + 1)), np.empty((PRIOR_WIDTH, count + 1))
         sums[:, 0] = self.last_prior
         priors = Priors(sums.reshape(-1), sums.reshape(-1), forms.reshape(-1))
-        last = find_priors(pieces, count, self.form, self.all_rows, priors)
+        last = find_priors(pieces, count, self.form, self.all_rows.reshape(-1), priors)
         self.last_prior = sums[:, last].copy()
         return priors
 

@@ -31,8 +31,8 @@ targets are c, and V is zero; so it is for a single row without a weight.  Other
     e = 9/8 (2**-100 (N Q + P**2) + h (2 abs(P) + h) + N G + L Q).
 
 Sums of a few short numbers may be ties.  If no step drops anything, the first number of a pair is V, or N, rounded.
-With a half-life, the mean of two rows of one step is often a tie but for rows that have lost nearly all of their weight,
-which a pair does not hold.  Such rows are held, and fractions round their means.
+With a half-life, the mean of two rows of one step is often a tie but for rows that have lost nearly all weight, which a
+pair does not hold.  Such rows are held, and fractions round their means.
 """
 
 from typing import NamedTuple
@@ -46,6 +46,7 @@ from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.rounding import power_of_two
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.compiled.running_pairs import (
+    ALL_WIDTH,
     CENTRE,
     N_LOST,
     N_LOW,
@@ -53,7 +54,6 @@ from cpu_fallback.compiled.running_pairs import (
     Q_LOW,
     Q_NOISE,
     S_LOW,
-    WEIGHED_WIDTH,
     Form,
     N,
     Q,
@@ -198,10 +198,9 @@ def scale_sum(
 def scale_rows(sums: Array, at: int, step: int, factors: Array, form: Form, out: Array, to: int, out_step: int) -> None:
     """Write the sums of some rows, number by number, times the factor of each row."""
     n = len(factors)
-    for k in range(2 if not form.blends else 3):
-        high, low = (S, S_LOW) if k == 0 else (N, N_LOW) if k == 1 else (Q, Q_LOW)
-        parts = at + high * step, at + low * step, at + (low + 1) * step
-        ends = to + high * out_step, to + low * out_step, to + (low + 1) * out_step
+    for high in range(S, Q + 3 if form.blends else Q, 3):
+        parts = at + high * step, at + (high + 1) * step, at + (high + 2) * step
+        ends = to + high * out_step, to + (high + 1) * out_step, to + (high + 2) * out_step
         scale_sum(
             *(sums[parts[0] : parts[0] + n], sums[parts[1] : parts[1] + n], sums[parts[2] : parts[2] + n], factors),
             *(out[ends[0] : ends[0] + n], out[ends[1] : ends[1] + n], out[ends[2] : ends[2] + n]),
@@ -495,7 +494,7 @@ def room_for_block() -> BlockRoom:
 
     Rows of one array would look to the compiler as if they might overlap, so that it would not use vectors.
     """
-    scaled, around = np.zeros(WEIGHED_WIDTH * BLOCK), np.empty(PRIOR_WIDTH * BLOCK)
+    scaled, around = np.zeros(ALL_WIDTH * BLOCK), np.empty(PRIOR_WIDTH * BLOCK)
     means, values = np.empty(BLOCK), np.empty(BLOCK)
     return BlockRoom(scaled, around, means, values, np.empty(BLOCK, np.bool_), np.empty(BLOCK, np.bool_))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import Array, freeze, kernel, stage
+from cpu_fallback.compiled.border import Array, freeze, kernel, set_all, stage
 from cpu_fallback.compiled.checkpoints import walk_of
 from cpu_fallback.compiled.order_pieces import Pieces
 from cpu_fallback.compiled.order_tiles import NO_NUMBERS, OrderReader, Tile
@@ -23,15 +23,13 @@ from cpu_fallback.compiled.ordered_pairs import PairWalk
 from cpu_fallback.compiled.pair_encodings import MOST_HELD, PRIOR_WIDTH, Priors, write_priors
 from cpu_fallback.compiled.row_encodings import Destination
 from cpu_fallback.compiled.running_pairs import (
-    BLEND_WIDTH,
+    ALL_WIDTH,
     BLOCK_BEFORE,
     BLOCK_NUMBER,
     CENTRE,
-    N_LOW,
-    Q_LOW,
-    S_LOW,
-    WEIGHED_STEP,
-    WEIGHED_WIDTH,
+    CENTRE_LINE,
+    LARGEST_STEP,
+    N_EARLIER,
     Form,
     N,
     Q,
@@ -54,7 +52,7 @@ if TYPE_CHECKING:
 # Rows at a time, and runs of times of a thread that take turns.
 TILE, RUNS = 1 << 15, 8
 # Numbers of the lines of a thread's runs; with a half-life, as many follow for the blocks before.
-RUNS_WIDTH = RUNS * WEIGHED_STEP
+RUNS_WIDTH = RUNS * LARGEST_STEP
 
 
 @stage
@@ -87,17 +85,17 @@ def pass_times(
     sums: Array,
     priors: Priors,
 ) -> bool:
-    """Write the sums of the rows of its run before each time in [first, last); tell whether all numbers are in range."""
+    """Write the sums of the rows of its run before each time from `first` on; tell whether all numbers are in range."""
     known, ends, size = True, pieces.ends, last - first
     for turn in range((size + RUNS - 1) // RUNS):
         for run in range(RUNS):
-            piece, at = first + size * run // RUNS + turn, run * WEIGHED_STEP
+            piece, at = first + size * run // RUNS + turn, run * LARGEST_STEP
             if piece >= first + size * (run + 1) // RUNS:
                 continue
             if len(pieces.gone):
                 leave(leaving, pieces.gone, piece, centre, form, sums, at)
             if form.decays:
-                enter_block(np.float64(pieces.steps[piece] // STEPS_OF_BLOCK), sums, at)
+                enter_block(np.float64(pieces.steps[piece] // STEPS_OF_BLOCK), form, sums, at)
             see(sums, at, form, priors.sums, piece, len(priors.forms) // PRIOR_WIDTH)
             begin = ends[piece - 1] - tile.start if piece else 0
             known &= add_signed(tile, begin, ends[piece] - tile.start, 1.0, centre, form, sums, at)
@@ -115,11 +113,13 @@ def add_everywhere(high: Array, low: Array, lost: Array, total: float, rest: flo
 @stage
 def add_before(sums: Array, at: int, scale: float, form: Form, priors: Array, first: int, last: int) -> None:
     """Add the sums of a line, times a power of two, to those of the times [first, last)."""
-    step, n = len(priors) // WEIGHED_WIDTH, last - first
+    step, n = len(priors) // ALL_WIDTH, last - first
     for k in range(3 if form.blends else 2):
-        high, low = (S, S_LOW) if k == 0 else (N, N_LOW) if k == 1 else (Q, Q_LOW)
-        begins = high * step + first, low * step + first, (low + 1) * step + first
-        parts = sums[at + high] * scale, sums[at + low] * scale, sums[at + low + 1] * scale
+        high, line = (S, S) if k == 0 else (N, N) if k == 1 else (Q, form.around)
+        begins = high * step + first, (high + 1) * step + first, (high + 2) * step + first
+        # Without weights, N has no lower number.
+        rest = 0.0 if k == 1 and not form.weighted else scale
+        parts = sums[at + line] * scale, sums[at + line + 1] * rest, sums[at + line + 2] * rest
         add_everywhere(
             *(priors[begins[0] : begins[0] + n], priors[begins[1] : begins[1] + n]),
             *(priors[begins[2] : begins[2] + n], *parts),
@@ -142,7 +142,7 @@ def add_blocks(sums: Array, at: int, steps: Array, form: Form, priors: Array, fi
         while end < last and steps[end] // STEPS_OF_BLOCK == block + age:
             end += 1
         add_before(sums, at, 1.0 if age == 0 else BLOCK_BEFORE, form, priors, begin, end)
-        if age == 0:
+        if age == 0 and sums[at + N_EARLIER] != 0.0:
             add_before(sums, at + RUNS_WIDTH, BLOCK_BEFORE, form, priors, begin, end)
         begin = end
 
@@ -154,11 +154,11 @@ def finish_times(pieces: Pieces, first: int, last: int, form: Form, sums: Array,
     for run in range(RUNS):
         begin, end = first + size * run // RUNS, first + size * (run + 1) // RUNS
         if form.decays:
-            add_blocks(sums, run * WEIGHED_STEP, pieces.steps, form, priors.sums, begin, end)
+            add_blocks(sums, run * LARGEST_STEP, pieces.steps, form, priors.sums, begin, end)
         else:
-            add_before(sums, run * WEIGHED_STEP, 1.0, form, priors.sums, begin, end)
-    for k in range(BLEND_WIDTH if len(pieces.gone) else 0):
-        if k not in (N, CENTRE):
+            add_before(sums, run * LARGEST_STEP, 1.0, form, priors.sums, begin, end)
+    for k in range(CENTRE if len(pieces.gone) else 0):
+        if k != N:
             begin, count = k * step + first, N * step + first
             clear_empty(priors.sums[count : count + size], priors.sums[begin : begin + size])
     write_priors(priors, pieces.steps, first, last, form)
@@ -171,20 +171,24 @@ def begin_runs(sums: Array, form: Form, all_rows: Array, run_sums: Array) -> Non
     `run_sums` has room for the lines of a run.
     """
     for at in range(0, len(sums), 2 * RUNS_WIDTH):
-        for run in range(at, at + RUNS_WIDTH, WEIGHED_STEP):
-            for k in range(WEIGHED_STEP):
-                run_sums[k], run_sums[k + WEIGHED_STEP] = sums[run + k], sums[run + k + RUNS_WIDTH]
-                sums[run + k], sums[run + k + RUNS_WIDTH] = all_rows[k], all_rows[k + WEIGHED_STEP]
+        for run in range(at, at + RUNS_WIDTH, LARGEST_STEP):
+            for k in range(LARGEST_STEP):
+                run_sums[k], run_sums[k + LARGEST_STEP] = sums[run + k], sums[run + k + RUNS_WIDTH]
+                sums[run + k], sums[run + k + RUNS_WIDTH] = all_rows[k], all_rows[k + LARGEST_STEP]
             block = run_sums[BLOCK_NUMBER]
             # A run without times is in no block.
             if form.decays and block == block:  # noqa: PLR0124
-                enter_block(block, all_rows, 0)
-                add_line(run_sums, WEIGHED_STEP, form, all_rows, WEIGHED_STEP)
+                enter_block(block, form, all_rows, 0)
+                if all_rows[N_EARLIER] == 0.0:
+                    set_all(all_rows[LARGEST_STEP:], 0.0)
+                if run_sums[N_EARLIER] != 0.0:
+                    add_line(run_sums, LARGEST_STEP, form, all_rows, LARGEST_STEP)
+                    all_rows[N_EARLIER] += run_sums[N_EARLIER]
             add_line(run_sums, 0, form, all_rows, 0)
             if all_rows[N] == 0.0 and not form.decays:
                 # No error is left of the rows that have left.
-                for k in range(WEIGHED_WIDTH):
-                    all_rows[k] = all_rows[k] if k == CENTRE else 0.0
+                for k in range(LARGEST_STEP):
+                    all_rows[k] = all_rows[k] if k == form.around + CENTRE_LINE else 0.0
 
 
 class AgeWalk(PairWalk):
@@ -202,8 +206,7 @@ class AgeWalk(PairWalk):
         self.given, self.order = rows, order
         # Rank, prior and weight of the prior of the rows that are held.
         self.open: list[tuple[int, float, float]] = []
-        self.all_rows, self.ties = np.zeros(2 * WEIGHED_STEP), order.ties
-        self.all_rows[CENTRE] = self.centre
+        self.ties = order.ties
 
     def encode(self) -> int:
         """Encode all tiles, and then those that were held; give the number of first ranks for exact code."""
@@ -229,7 +232,9 @@ class AgeWalk(PairWalk):
         leaving = self.leaver.tile(self.n_gone, int(gone[-1]) if len(gone) else 0)
         self.n_gone, cuts = leaving.start + leaving.size, self.share_pieces(tile, ends)
         runs, known = np.zeros((self.n_shares, 2 * RUNS_WIDTH)), [True] * self.n_shares
-        runs[:, BLOCK_NUMBER::WEIGHED_STEP], runs[:, CENTRE::WEIGHED_STEP] = np.nan, self.centre
+        runs[:, self.form.around + CENTRE_LINE :: LARGEST_STEP] = self.centre
+        if self.form.decays:
+            runs[:, BLOCK_NUMBER::LARGEST_STEP] = np.nan
         if len(self.priors.forms) < len(ends) * PRIOR_WIDTH:
             self.priors = self.make_priors(len(ends))
         left = (leaving.size * np.arange(self.n_shares + 1) // self.n_shares).tolist()
@@ -248,14 +253,14 @@ class AgeWalk(PairWalk):
 
         threads.run(read, self.n_shares)
         threads.run(add, self.n_shares)
-        begin_runs(runs.reshape(-1), self.form, self.all_rows, np.empty(2 * WEIGHED_STEP))
+        begin_runs(runs.reshape(-1), self.form, self.all_rows.reshape(-1), np.empty(2 * LARGEST_STEP))
         threads.run(finish, self.n_shares)
         return leaving, pieces if all(known) else None
 
     def make_priors(self, count: int) -> Priors:
         """Give room for the priors of so many times; without weights, some numbers stay zero."""
-        sums, forms = np.zeros(count * WEIGHED_WIDTH), np.empty(count * PRIOR_WIDTH)
-        return Priors(sums, np.zeros(count * WEIGHED_WIDTH) if self.form.decays else sums, forms)
+        sums, forms = np.zeros(count * ALL_WIDTH), np.empty(count * PRIOR_WIDTH)
+        return Priors(sums, np.zeros(count * ALL_WIDTH) if self.form.decays else sums, forms)
 
 
 def settle_held(rows: "Rows", order: TimeOrder, held: list[tuple[int, float, float]], to: Destination) -> None:

@@ -32,13 +32,15 @@ from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.ties import two_sum
 from cpu_fallback.fused_rules import FusedRule
 
-# Numbers of a line.  Only blends have those from Q on, only weights have a rounded N.
-S, S_LOW, NOISE, N = 0, 1, 2, 3
-Q, Q_LOW, Q_NOISE, CENTRE = 4, 5, 6, 7
-N_LOW, N_LOST = 8, 9
-ESTIMATE_WIDTH, BLEND_WIDTH, WEIGHED_WIDTH = 4, 8, 10
-# With a half-life, a line has the number of its block.  Lines of 16 numbers are two lines of a cache.
-BLOCK_NUMBER, WEIGHED_STEP = 10, 16
+# Numbers of sums.  Only weights have a rounded N, only blends have those from Q on.
+S, S_LOW, NOISE, N, N_LOW, N_LOST = 0, 1, 2, 3, 4, 5
+Q, Q_LOW, Q_NOISE, CENTRE = 6, 7, 8, 9
+PLAIN_WIDTH, WEIGHED_WIDTH, ALL_WIDTH = 4, 6, 10
+# With a half-life, a line has the number of its block, and N of the block before times 2**-64.
+BLOCK_NUMBER, N_EARLIER = 6, 7
+# Numbers from one line to the next, and where those from Q on begin.
+PLAIN_STEP, WEIGHED_STEP, LARGEST_STEP = 4, 8, 16
+Q_LINE_LOW, Q_LINE_NOISE, CENTRE_LINE = 1, 2, 3
 BLOCK_BEFORE = 2.0**-64
 # A row outweighs all others if its weight is so many times theirs; and what part of N Q is nearly all of it.
 OUTWEIGHS, NEARLY_ALL = 16.0, 0.999
@@ -53,14 +55,15 @@ class Form(NamedTuple):
 
     Parameters
     ----------
-    width : int
-        Numbers from one line to the next.
+    width, around : int
+        Numbers from one line to the next, and where those from Q on begin in a line.
     weighted, blends, decays : bool
         Whether rows have weights, whether Q is needed, and whether there is a half-life.
     rule : FusedRule
     """
 
     width: int
+    around: int
     weighted: bool
     blends: bool
     decays: bool
@@ -103,13 +106,13 @@ def scale_pair(high: float, low: float, factor: float) -> tuple[float, float, fl
 
 @inlined
 def add_square(v: float, weight: float, centre: float, sums: Array, at: int) -> None:
-    """Add the part of Q of one row to a line."""
+    """Add the part of Q of one row to a line whose Q is at `at`."""
     apart, rest = two_sum(v, -centre)
     square = apart * apart
     part, part_low = weigh(square, product_error(square, apart, apart) + 2.0 * apart * rest, weight)
-    total, low, lost = add_pair(sums[np.uint64(at + Q)], sums[np.uint64(at + Q_LOW)], part, part_low)
-    sums[np.uint64(at + Q)], sums[np.uint64(at + Q_LOW)] = total, low
-    sums[np.uint64(at + Q_NOISE)] += lost + (0.0 if rest == 0.0 and abs(weight) == 1.0 else abs(part) * PART_BOUND)
+    total, low, lost = add_pair(sums[np.uint64(at)], sums[np.uint64(at + 1)], part, part_low)
+    sums[np.uint64(at)], sums[np.uint64(at + 1)] = total, low
+    sums[np.uint64(at + 2)] += lost + (0.0 if rest == 0.0 and abs(weight) == 1.0 else abs(part) * PART_BOUND)
 
 
 @inlined
@@ -118,7 +121,7 @@ def add_row(
 ) -> None:
     """Add a row to a line, or take it away if its weight and product are negative."""
     if form.blends:
-        add_square(v, weight, centre, sums, at)
+        add_square(v, weight, centre, sums, at + form.around)
     total, low, lost = add_pair(sums[np.uint64(at)], sums[np.uint64(at + S_LOW)], product, error)
     sums[np.uint64(at)], sums[np.uint64(at + S_LOW)] = total, low
     if form.weighted:
@@ -133,50 +136,57 @@ def add_row(
 @inlined
 def see(sums: Array, at: int, form: Form, out: Array, to: int, step: int) -> None:
     """Write the sums of a line as a row sees them, each `step` numbers after the one before it."""
-    for k in range(ESTIMATE_WIDTH):
+    for k in range(PLAIN_WIDTH):
         out[np.uint64(to + k * step)] = sums[np.uint64(at + k)]
-    if form.blends:
-        for k in range(ESTIMATE_WIDTH, BLEND_WIDTH):
-            out[np.uint64(to + k * step)] = sums[np.uint64(at + k)]
     if form.weighted:
-        for k in range(BLEND_WIDTH, WEIGHED_WIDTH):
+        for k in range(PLAIN_WIDTH, WEIGHED_WIDTH):
             out[np.uint64(to + k * step)] = sums[np.uint64(at + k)]
-    if form.decays:
+    if form.blends:
+        for k in range(ALL_WIDTH - WEIGHED_WIDTH):
+            out[np.uint64(to + (k + Q) * step)] = sums[np.uint64(at + form.around + k)]
+    if form.decays and sums[np.uint64(at + N_EARLIER)] != 0.0:
         earlier = at + len(sums) // 2
-        if sums[np.uint64(earlier + N)] != 0.0:
-            see_earlier(sums, earlier, S, S_LOW, out, to, step)
-            see_earlier(sums, earlier, N, N_LOW, out, to, step)
-            if form.blends:
-                see_earlier(sums, earlier, Q, Q_LOW, out, to, step)
-                if sums[np.uint64(at + N)] == 0.0:
-                    out[np.uint64(to + CENTRE * step)] = sums[np.uint64(earlier + CENTRE)]
+        see_earlier(sums, earlier + S, S_LOW - S, NOISE - S, out, to + S * step, step)
+        see_earlier(sums, earlier + N, N_LOW - N, N_LOST - N, out, to + N * step, step)
+        if form.blends:
+            see_earlier(sums, earlier + form.around, Q_LOW - Q, Q_NOISE - Q, out, to + Q * step, step)
 
 
 @inlined
-def see_earlier(sums: Array, earlier: int, high: int, low: int, out: Array, to: int, step: int) -> None:
-    """Add one of the sums of the block before, whose bound follows its lower number, to what a row sees."""
-    first, second, third = np.uint64(to + high * step), np.uint64(to + low * step), np.uint64(to + (low + 1) * step)
-    total, rest = sums[np.uint64(earlier + high)] * BLOCK_BEFORE, sums[np.uint64(earlier + low)] * BLOCK_BEFORE
+def see_earlier(sums: Array, at: int, low: int, noise: int, out: Array, to: int, step: int) -> None:
+    """Add one of the sums of the block before to what a row sees; its lower number and bound follow it."""
+    first, second, third = np.uint64(to), np.uint64(to + low * step), np.uint64(to + noise * step)
+    total, rest = sums[np.uint64(at)] * BLOCK_BEFORE, sums[np.uint64(at + low)] * BLOCK_BEFORE
     out[first], out[second], lost = add_pair(out[first], out[second], total, rest)
-    out[third] += sums[np.uint64(earlier + low + 1)] * BLOCK_BEFORE + lost
+    out[third] += sums[np.uint64(at + noise)] * BLOCK_BEFORE + lost
 
 
 @stage
-def enter_block(block: float, sums: Array, at: int) -> None:
-    """Bring a line to a block; the second half of `sums` has the lines of the block before."""
-    then, earlier = sums[np.uint64(at + BLOCK_NUMBER)], at + len(sums) // 2
-    if then == block:
-        return
-    sums[np.uint64(at + BLOCK_NUMBER)] = block
-    for k in range(WEIGHED_WIDTH):
-        sums[np.uint64(earlier + k)] = sums[np.uint64(at + k)] if then == block - 1.0 or k == CENTRE else 0.0
-        sums[np.uint64(at + k)] = sums[np.uint64(at + k)] if k == CENTRE else 0.0
+def change_block(block: float, form: Form, sums: Array, at: int) -> None:
+    """Bring a line to another block; the second half of `sums` has the lines of the block before."""
+    follows, earlier = sums[at + BLOCK_NUMBER] == block - 1.0, at + len(sums) // 2
+    sums[at + BLOCK_NUMBER] = block
+    sums[at + N_EARLIER] = sums[at + N] * BLOCK_BEFORE if follows else 0.0
+    for k in range(form.width):
+        if k in (BLOCK_NUMBER, N_EARLIER):
+            continue
+        if follows:
+            sums[earlier + k] = sums[at + k]
+        if k != form.around + CENTRE_LINE:
+            sums[at + k] = 0.0
+
+
+@inlined
+def enter_block(block: float, form: Form, sums: Array, at: int) -> None:
+    """Bring a line to a block."""
+    if sums[np.uint64(at + BLOCK_NUMBER)] != block:
+        change_block(block, form, sums, at)
 
 
 @stage
-def move_centre(sums: Array, at: int, centre: float) -> None:
+def move_centre(sums: Array, at: int, around: int, centre: float) -> None:
     """Turn the Q of a line into that around another centre."""
-    count, count_low, before = sums[at + N], sums[at + N_LOW], sums[at + CENTRE]
+    count, count_low, before = sums[at + N], sums[at + N_LOW], sums[at + around + CENTRE_LINE]
     step, step_low = two_sum(before, -centre)
     whole, whole_low = weigh(count, count_low, before)
     apart, apart_low = two_sum(*plus(sums[at], sums[at + S_LOW], -whole, -whole_low))
@@ -184,34 +194,34 @@ def move_centre(sums: Array, at: int, centre: float) -> None:
     first, first_low = times(step, step_low, 2.0 * apart, 2.0 * apart_low)
     second, second_low = times(*times(step, step_low, step, step_low), count, count_low)
     change, change_low = two_sum(*plus(first, first_low, second, second_low))
-    sums[at + Q], sums[at + Q_LOW], lost = add_pair(sums[at + Q], sums[at + Q_LOW], change, change_low)
+    high, low, lost = add_pair(sums[at + around], sums[at + around + Q_LINE_LOW], change, change_low)
     lost += PART_BOUND * (abs(first) + second) + 2.0 * abs(step) * moved + step * step * sums[at + N_LOST]
-    sums[at + Q_NOISE], sums[at + CENTRE] = sums[at + Q_NOISE] + lost, centre
+    sums[at + around], sums[at + around + Q_LINE_LOW] = high, low
+    sums[at + around + Q_LINE_NOISE] += lost
+    sums[at + around + CENTRE_LINE] = centre
 
 
 @inlined
-def is_far(sums: Array, at: int, weight: float) -> bool:
+def is_far(sums: Array, at: int, form: Form, weight: float) -> bool:
     """Tell whether a row that comes to a line should be its centre."""
-    earlier, centre = at + len(sums) // 2, sums[np.uint64(at + CENTRE)]
-    n = sums[np.uint64(at + N)] + sums[np.uint64(earlier + N)] * BLOCK_BEFORE
-    apart = sums[np.uint64(at)] + sums[np.uint64(earlier)] * BLOCK_BEFORE - n * centre
-    around = sums[np.uint64(at + Q)] + sums[np.uint64(earlier + Q)] * BLOCK_BEFORE
-    return (weight >= OUTWEIGHS * n) | (apart * apart > NEARLY_ALL * n * around)
+    centre, total, around = sums[np.uint64(at + form.around + CENTRE_LINE)], sums[np.uint64(at)], form.around
+    n, squares = sums[np.uint64(at + N)] + sums[np.uint64(at + N_EARLIER)], sums[np.uint64(at + around)]
+    if sums[np.uint64(at + N_EARLIER)] != 0.0:
+        earlier = at + len(sums) // 2
+        total += sums[np.uint64(earlier)] * BLOCK_BEFORE
+        squares += sums[np.uint64(earlier + around)] * BLOCK_BEFORE
+    apart = total - n * centre
+    return (weight >= OUTWEIGHS * n) | (apart * apart > NEARLY_ALL * n * squares)
 
 
-@stage
-def centre_line(v: float, weight: float, sums: Array, at: int) -> None:
+@inlined
+def centre_line(v: float, weight: float, form: Form, sums: Array, at: int) -> None:
     """Move the centre of a line with a half-life to a row that comes, if it is the first one, or the centre is far."""
-    earlier, first = at + len(sums) // 2, sums[np.uint64(at + N)] == 0.0
-    if first:
-        sums[np.uint64(at + CENTRE)] = v
-    elif sums[np.uint64(at + CENTRE)] != v and is_far(sums, at, weight):
-        move_centre(sums, at, v)
-    centre = sums[np.uint64(at + CENTRE)]
-    if sums[np.uint64(earlier + CENTRE)] != centre:
-        if sums[np.uint64(earlier + N)] != 0.0:
-            move_centre(sums, earlier, centre)
-        sums[np.uint64(earlier + CENTRE)] = centre
+    first, centre = sums[np.uint64(at + N)] == 0.0, sums[np.uint64(at + form.around + CENTRE_LINE)]
+    if centre != v and (first or is_far(sums, at, form, weight)):
+        move_centre(sums, at, form.around, v)
+        if sums[np.uint64(at + N_EARLIER)] != 0.0:
+            move_centre(sums, at + len(sums) // 2, form.around, v)
 
 
 @stage
@@ -220,8 +230,9 @@ def add_line(sums: Array, at: int, form: Form, out: Array, to: int) -> None:
     out[to], out[to + S_LOW], lost = add_pair(out[to], out[to + S_LOW], sums[at], sums[at + S_LOW])
     out[to + NOISE] += sums[at + NOISE] + lost
     if form.blends:
-        out[to + Q], out[to + Q_LOW], lost = add_pair(out[to + Q], out[to + Q_LOW], sums[at + Q], sums[at + Q_LOW])
-        out[to + Q_NOISE] += sums[at + Q_NOISE] + lost
+        from_, into = at + form.around, to + form.around
+        out[into], out[into + 1], lost = add_pair(out[into], out[into + 1], sums[from_], sums[from_ + 1])
+        out[into + Q_LINE_NOISE] += sums[from_ + Q_LINE_NOISE] + lost
     if form.weighted:
         out[to + N], out[to + N_LOW], lost = add_pair(out[to + N], out[to + N_LOW], sums[at + N], sums[at + N_LOW])
         out[to + N_LOST] += sums[at + N_LOST] + lost
@@ -251,7 +262,7 @@ def sum_piece(numbers: Numbers, begin: int, end: int, centre: float, form: Form,
         add_row(v, weight, product, error, centre, form, lanes, (i & (LANES - 1)) * line)
     set_all(to, 0.0)
     if form.blends:
-        to[CENTRE] = centre
+        to[form.around + CENTRE_LINE] = centre
     for lane in range(LANES):
         add_line(lanes, lane * line, form, to, 0)
     return known
