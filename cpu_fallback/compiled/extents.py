@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, kernel, set_all, stage, words
+from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, inlined, kernel, set_all, stage, words
 from cpu_fallback.compiled.digits import FIELD, FIELD_MASK, FRACTION, HIDDEN, ONE, SIGN, scratch, unpack
 from cpu_fallback.compiled.threads import run, shares
 
@@ -20,6 +20,13 @@ def bit_length(word: np.uint64) -> int:
         length += step if more else 0
         word = word >> np.uint64(step) if more else word
     return int(length + np.int64(word))
+
+
+@inlined
+def bits_of(word: np.uint64) -> int:
+    """Give the number of bits of a word that is not zero, without branches."""
+    # Of two ones at the top only the first is left, so that no float is rounded up to the next power of two.
+    return np.int64(np.float64(word & ~(word >> ONE)).view(np.uint64) >> FIELD) - 1022  # type: ignore[return-value]
 
 
 @stage
@@ -53,25 +60,26 @@ def extent_of_one(bits: Array, kind: int, start: int, stop: int) -> tuple[int, i
 def extent_of_product(numbers: Numbers, power: int, start: int, stop: int) -> tuple[int, int]:
     """Find the binary positions of weight * target**power, row by row."""
     room = scratch()
-    word, low, high = room.word, room.exponent, room.lowest
+    word, low, high, exponent = room.word, room.exponent, room.lowest, room.other[1]
+    given, some = word[0], word[1]
     lowest, highest = NOWHERE, -NOWHERE
     for begin in range(start, stop, BLOCK):
         n = min(BLOCK, stop - begin)
-        set_all(word[1, :n], ONE)
+        set_all(some[:n], ONE)
         set_all(low[:n], 0)
         set_all(high[:n], 0)
         for factor in range(2):
             times = power if factor else 1
             bits, kind = (numbers.target, numbers.target_kind) if factor else (numbers.weight, numbers.weight_kind)
-            unpack(bits[begin : begin + n], kind, word[0, :n], room.sign[:n], room.other[1, :n])
+            unpack(bits[begin : begin + n], kind, given[:n], room.sign[:n], exponent[:n])
             for i in range(n):
-                mantissa = word[0, i]
-                word[1, i] = np.uint64(0) if mantissa == 0 else word[1, i]
-                low[i] += times * (room.other[1, i] + bit_length(mantissa & (~mantissa + ONE)) - 1)
-                high[i] += times * (room.other[1, i] + bit_length(mantissa))
+                mantissa = given[i]
+                some[i] = np.uint64(0) if mantissa == 0 else some[i]
+                low[i] += times * (exponent[i] + bits_of(mantissa & (~mantissa + ONE)) - 1)
+                high[i] += times * (exponent[i] + bits_of(mantissa))
         for i in range(n):
-            lowest = min(lowest, low[i]) if word[1, i] else lowest
-            highest = max(highest, high[i]) if word[1, i] else highest
+            lowest = min(lowest, low[i]) if some[i] else lowest
+            highest = max(highest, high[i]) if some[i] else highest
     return lowest, highest
 
 

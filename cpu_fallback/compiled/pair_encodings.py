@@ -31,8 +31,8 @@ targets are c, and V is zero; so it is for a single row without a weight.  Other
     e = 9/8 (2**-100 (N Q + P**2) + h (2 abs(P) + h) + N G + L Q).
 
 Sums of a few short numbers may be ties.  If no step drops anything, the first number of a pair is V, or N, rounded.
-With a half-life, the mean of two rows of one step is often a tie but for rows that have lost nearly all weight, which a
-pair does not hold.  Such rows are held, and fractions round their means.
+With a half-life, sums of two or three rows are often ties but for rows that have lost nearly all of their weight, which
+a pair does not hold.  If only numbers of its category are open, a row is held, and fractions round these numbers.
 """
 
 from typing import NamedTuple
@@ -68,7 +68,9 @@ from cpu_fallback.fused_rules import FusedRule
 # Rows that are encoded together.
 BLOCK = 1 << 9
 PAIR_BOUND, QUOTIENT_BOUND = 2.0**-100, 2.0**-93
-# Rows of a tile, for each thread, whose mean may be left to fractions.
+# Weights of a prior that no step left the normal numbers for.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 2.0**-1000, 2.0**1000
+# Rows of a tile, for each thread, that may be left to fractions.
 MOST_HELD = 64
 # Encodings beyond this number may be lost in a narrower type, so exact code counts them.
 LARGEST = 2.0**120
@@ -93,19 +95,20 @@ class Priors(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Rows whose mean fractions have to round: rank in the tile, prior, and weight of the prior; last is their number.
+    """Rows that fractions have to encode: rank in the tile, and prior, V and N of all rows; last is their number.
 
     Only with a half-life are there such rows.
     """
 
     ranks: Array
     mu: Array
-    other: Array
+    spread: Array
+    weight: Array
 
 
 def room_to_hold() -> Held:
     """Give room for the rows of a tile."""
-    return Held(np.zeros(MOST_HELD + 1, np.int64), np.zeros(MOST_HELD), np.zeros(MOST_HELD))
+    return Held(np.zeros(MOST_HELD + 1, np.int64), *np.zeros((3, MOST_HELD)))
 
 
 @inlined
@@ -261,7 +264,7 @@ def estimate_block(seen: Array, first: int, size: int, around: Array, m: float, 
 @inlined
 def is_weight(other: float) -> bool:
     """Tell whether no step that gave a prior's weight left the normal numbers."""
-    return (other == 0.0) | ((other >= 2.0**-1000) & (other <= 2.0**1000))
+    return (other == 0.0) | ((other >= SMALLEST_WEIGHT) & (other <= LARGEST_WEIGHT))
 
 
 @inlined
@@ -405,13 +408,13 @@ def finish_block(
 
 
 @stage
-def hold_row(held: Held, rank: int, mu: float, other: float) -> bool:
-    """Hold a row whose mean only fractions can round; tell whether there is room for it."""
+def hold_row(held: Held, rank: int, mu: float, spread: float, weight: float) -> bool:
+    """Hold a row; tell whether there is room for it."""
     count = held.ranks[MOST_HELD]
     if count == MOST_HELD:
         return False
     held.ranks[count], held.ranks[MOST_HELD] = rank, count + 1
-    held.mu[count], held.other[count] = mu, other
+    held.mu[count], held.spread[count], held.weight[count] = mu, spread, weight
     return True
 
 
@@ -433,14 +436,14 @@ def settle_blend(
     prior_step, mu, known = len(priors.forms) // PRIOR_WIDTH, form.rule.prior, True
     if form.rule.by_mean:
         mu, known = settle_mean(priors.sums, prior, prior_step)
-    own, n, own_known = settle_spread(scaled, place, step, form.weighted)
     whole, n_all, all_known = settle_spread(priors.scaled, prior, prior_step, form.weighted)
-    other = weight_of_prior(own, n, whole, n_all)
-    known &= own_known & all_known & is_weight(other)
+    own, n, own_known = settle_spread(scaled, place, step, form.weighted)
     mean, mean_known = settle_mean(seen, row, size)
-    if form.decays and known and not mean_known:
-        return 0.0, hold_row(held, rank, mu, other)
-    return blend_near(mu, mean, 1.0, other), known & mean_known
+    other = weight_of_prior(own, n, whole, n_all)
+    sure = own_known & mean_known & is_weight(other)
+    if form.decays and known and all_known and not sure:
+        return 0.0, hold_row(held, rank, mu, whole, n_all)
+    return blend_near(mu, mean, 1.0, other), known & all_known & sure
 
 
 @stage

@@ -10,7 +10,7 @@ added to those of all of its times, in vectors.
 """
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,15 @@ from cpu_fallback.compiled.checkpoints import walk_of
 from cpu_fallback.compiled.order_pieces import Pieces
 from cpu_fallback.compiled.order_tiles import NO_NUMBERS, OrderReader, Tile
 from cpu_fallback.compiled.ordered_pairs import PairWalk
-from cpu_fallback.compiled.pair_encodings import MOST_HELD, PRIOR_WIDTH, Priors, write_priors
+from cpu_fallback.compiled.pair_encodings import (
+    LARGEST_WEIGHT,
+    MOST_HELD,
+    PRIOR_WIDTH,
+    SMALLEST_WEIGHT,
+    Priors,
+    weight_of_prior,
+    write_priors,
+)
 from cpu_fallback.compiled.row_encodings import Destination
 from cpu_fallback.compiled.running_pairs import (
     ALL_WIDTH,
@@ -43,7 +51,7 @@ from cpu_fallback.compiled.running_pairs import (
     see,
 )
 from cpu_fallback.compiled.shrinkage import blend_near
-from cpu_fallback.decay import STEPS_OF_BLOCK, blocks_of
+from cpu_fallback.decay import STEPS_OF_BLOCK, blocks_of, factors_of
 from cpu_fallback.row_numbers import TimeOrder
 
 if TYPE_CHECKING:
@@ -191,6 +199,15 @@ def begin_runs(sums: Array, form: Form, all_rows: Array, run_sums: Array) -> Non
                     all_rows[k] = all_rows[k] if k == form.around + CENTRE_LINE else 0.0
 
 
+class HeldRow(NamedTuple):
+    """The rank of a row that is held, its prior, and V and N of all rows that it sees."""
+
+    rank: int
+    mu: float
+    spread: float
+    weight: float
+
+
 class AgeWalk(PairWalk):
     """A walk through an order of time whose rows see a window, or lose weight; otherwise as `PairWalk`."""
 
@@ -204,23 +221,21 @@ class AgeWalk(PairWalk):
         self.gone = NO_NUMBERS if order.firsts is None else freeze(order.starts[order.firsts], np.int64)
         self.steps = NO_NUMBERS if order.steps is None else freeze(order.steps, np.int64)
         self.given, self.order = rows, order
-        # Rank, prior and weight of the prior of the rows that are held.
-        self.open: list[tuple[int, float, float]] = []
+        self.held_rows: list[HeldRow] = []
         self.ties = order.ties
 
     def encode(self) -> int:
         """Encode all tiles, and then those that were held; give the number of first ranks for exact code."""
         n_open = super().encode()
-        if n_open < self.walk.n_rows:
-            settle_held(self.given, self.order, self.open, self.to)
-        return n_open
+        return max(n_open, settle_held(self.given, self.order, self.held_rows, self.to))
 
     def encode_tile(self, start: int, stop: int) -> int | None:
         """Encode a tile as `PairWalk` does, and note the rows that are held."""
         last = super().encode_tile(start, stop)
-        for ranks, mu, other in self.held:
+        for ranks, *numbers in self.held:
             count = int(ranks[MOST_HELD])
-            self.open += zip((ranks[:count] + start).tolist(), mu[:count].tolist(), other[:count].tolist(), strict=True)
+            held = (ranks[:count] + start).tolist(), *(part[:count].tolist() for part in numbers)
+            self.held_rows += map(HeldRow, *held)
             ranks[MOST_HELD] = 0
         return last
 
@@ -263,43 +278,41 @@ class AgeWalk(PairWalk):
         return Priors(sums, np.zeros(count * ALL_WIDTH) if self.form.decays else sums, forms)
 
 
-def settle_held(rows: "Rows", order: TimeOrder, held: list[tuple[int, float, float]], to: Destination) -> None:
-    """Write the blends of rows with a half-life whose means only fractions can round.
-
-    Parameters
-    ----------
-    rows : Rows
-    order : TimeOrder
-    held : list of (int, float, float)
-        The rank of each row, its prior, and the weight of the prior.
-    to : Destination
-    """
+def settle_held(rows: "Rows", order: TimeOrder, held: list[HeldRow], to: Destination) -> int:
+    """Write the blends of rows with a half-life by fractions; give the number of first ranks for exact code."""
     if not held:
-        return
-    # As Python, since it would be a kernel for a few rows.
-    blend = getattr(blend_near, "py_func", blend_near)
-    codes = rows.codes[order.rows].astype(np.int64)
-    ranks = np.flatnonzero(np.isin(codes, codes[[rank for rank, _, _ in held]]))
+        return 0
+    # As Python, since these would be kernels for a few rows.
+    blend, weigh = (getattr(step, "py_func", step) for step in (blend_near, weight_of_prior))
+    codes, n_open = rows.codes[order.rows].astype(np.int64), 0
+    ranks = np.flatnonzero(np.isin(codes, codes[[row.rank for row in held]]))
     ranks = ranks[np.argsort(codes[ranks], kind="stable")]
     # Codes and ranks as one number, in rising order.
-    keys = codes[ranks] * len(codes) + ranks
-    for rank, mu, other in held:
+    keys, out = codes[ranks] * len(codes) + ranks, to.wide if len(to.wide) else to.narrow
+    for rank, mu, whole, n_all in held:
         first = codes[rank] * len(codes)
         begin, end = np.searchsorted(keys, [first, first + order.starts[order.ties[rank]]])
-        mean = mean_of_ranks(rows, order, ranks[begin:end], rank)
-        out, number = to.wide if len(to.wide) else to.narrow, order.rows[rank]
-        out[to.columns[0] + number] = blend(mu, mean, 1.0, other)
+        mean, spread, n = moments_of_ranks(rows, order, ranks[begin:end], rank)
+        other = weigh(spread, n, whole, n_all)
+        if other == 0.0 or SMALLEST_WEIGHT <= other <= LARGEST_WEIGHT:
+            out[to.columns[0] + order.rows[rank]] = blend(mu, mean, 1.0, other)
+        else:
+            n_open = max(n_open, rank + 1)
+    return n_open
 
 
-def mean_of_ranks(rows: "Rows", order: TimeOrder, ranks: Array, at: int) -> float:
-    """Give the mean of earlier ranks as the row at a rank sees it, rounded once."""
+def moments_of_ranks(rows: "Rows", order: TimeOrder, ranks: Array, at: int) -> tuple[float, float, float]:
+    """Give M, V and N of earlier ranks as the row at a rank sees them, each rounded once."""
     assert order.steps is not None
     assert rows.target is not None
     assert rows.weight is not None
-    total, weights, blocks = Fraction(0), Fraction(0), blocks_of(order.steps[order.ties[[*ranks, at]]]).tolist()
-    for rank, block in zip(ranks, blocks, strict=False):
+    steps = order.steps[order.ties[[*ranks, at]]]
+    blocks, ((factor, power),) = blocks_of(steps).tolist(), factors_of(steps[-1:]).tolist()
+    n, s, q = Fraction(0), Fraction(0), Fraction(0)
+    for number, block in zip(order.rows[ranks], blocks, strict=False):
         if block >= blocks[-1] - 1:
-            number = order.rows[rank]
             weight = Fraction(rows.weight[number].item()) / (1 << 64 * (blocks[-1] - block))
-            total, weights = total + weight * Fraction(rows.target[number].item()), weights + weight
-    return float(total / weights)
+            v = Fraction(rows.target[number].item())
+            n, s, q = n + weight, s + weight * v, q + weight * v * v
+    scale = Fraction(factor << power, 1 << 32)
+    return float(s / n), float((n * q - s * s) * scale**2), float(n * scale)

@@ -545,6 +545,9 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
     if isinstance(plan, SplitPlan):
         return by_splits(task, plan, out, want_unseen)
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
+        # Both need the weighted rows.
+        task = task.weighed(plan.new_rows.weights)
+        plan = replace(plan, new_rows=replace(plan.new_rows, weights=None))
         return Trained(sum_for_new_rows(task, plan), ordered_by_age(task, plan, out, want_unseen))
     others = task.rows.weight is None and len(task.rows) > 1
     want_unseen = want_unseen or task.rule.needs.dates

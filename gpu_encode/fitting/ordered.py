@@ -64,14 +64,13 @@ def ordered(task: EncodingTask, plan: OrderedPlan, out: Array, want_unseen: bool
 
 
 def ordered_by_age(task: EncodingTask, plan: OrderedPlan, out: Array, want_unseen: bool) -> Mask | None:
-    """Encode each row from the rows before it, weighted by their ages; otherwise as `ordered`."""
-    assert plan.new_rows is not None
-    weighed, (order,) = task.weighed(plan.new_rows.weights), plan.orders
+    """Encode each row from the rows before it, whose weights are those of their ages; otherwise as `ordered`."""
+    (order,) = plan.orders
     output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(task.rows), np.bool_) if want_unseen else None
     assert isinstance(order, TimeOrder)
-    if not by_age_in_one_pass(weighed, plan, order, output, unseen):
-        scan = AgeingScan(weighed, plan, {})
-        for tile in tiles_in_order(weighed, order, task.tile):
+    if not by_age_in_one_pass(task, plan, order, output, unseen):
+        scan = AgeingScan(task, plan, {})
+        for tile in tiles_in_order(task, order, task.tile):
             values, missing = scan.encode(tile)
             numbers = tile.numbers[scan.which_stay(tile)]
             output.put(numbers, range(task.n_outputs), values)

@@ -205,4 +205,6 @@ def folds_by_age(
 
 def first_of_blocks(steps: NDArray[np.int64], blocks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give the number of the first time in each block; if a block has no times, of the first time after it."""
-    return np.searchsorted(steps, blocks * STEPS_OF_BLOCK)
+    # Neighbouring blocks are mostly the same one.
+    begins = np.flatnonzero(np.diff(blocks, prepend=blocks[:1] - 1))
+    return np.repeat(np.searchsorted(steps, blocks[begins] * STEPS_OF_BLOCK), np.diff(begins, append=len(blocks)))

@@ -126,10 +126,37 @@ def test_sums_of_few_numbers(compiled, by_age, monkeypatch, numbers):
         assert_same(compiled, by_age, monkeypatch, data, rule)
 
 
-@pytest.mark.parametrize("rule", ["mean", "given prior", "unseen"])
-@pytest.mark.parametrize("rows_of_time", [1, 30])
-def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, rule, rows_of_time):
+@pytest.mark.parametrize("rule", ["mean", "unseen", "blend"])
+@pytest.mark.parametrize("rows_of_time", [1, 7, 100])
+def test_threads_share_categories_and_times(compiled, by_age, monkeypatch, rule, rows_of_time):
+    threads = import_module("cpu_fallback.compiled.threads")
+    monkeypatch.setattr(threads, "SMALLEST_SHARE", 1)
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.pairs_by_age"), "TILE", 300)
+    for n_threads, n_categories in ((1, 7), (2, 1), (3, 400), (5, 40)):
+        threads.set_threads(n_threads)
+        for target, stride in product(("real", "whole"), ("slow", "blocks")):
+            data = Data(compiled, target, 900, stride, rows_of_time, n_categories)
+            assert_same(compiled, by_age, monkeypatch, data, RULES[rule])
+    threads.set_threads(None)
+
+
+@pytest.mark.parametrize("rule", ["mean", "given prior", "unseen", "blend"])
+@pytest.mark.parametrize(("rows_of_time", "n_categories"), [(1, 7), (30, 7), (1, 160), (1, 3_000)])
+def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, rule, rows_of_time, n_categories):
+    # With 160 categories, most of a row's weight is that of the last row of its category.
     for target in ("real", "float32", "whole"):
-        Data(compiled, target, 60_000, "slow", rows_of_time).encode(compiled, RULES[rule])
+        Data(compiled, target, 60_000, "slow", rows_of_time, n_categories).encode(compiled, RULES[rule])
     # The first rows, which see sums of a few numbers, may be ties.
     assert max(open_rows) < 200
+
+
+@pytest.mark.parametrize("old", [0.3, -0.3, 0.0])
+def test_a_row_that_lost_its_weight_decides_ties_of_means(compiled, by_age, monkeypatch, open_rows, old):
+    # The mean of two numbers is half a unit after a float; the number before weighs 2**-60 of them.
+    numbers = np.array([1.5, -2.5, old, 1.0, 1.0 + 2.0**-52, 0.7, 0.0])
+    ties, steps = np.array([0, 1, 2, 3, 3, 3, 4]), np.array([0, 1, 2, 482, 483])
+    data = Data(compiled, "real", 9)
+    data.order = TimeOrder(np.arange(7), ties, np.array([0, 1, 2, 3, 6]), None, steps)
+    data.take(compiled, Rows(np.array([1, 1, 0, 0, 0, 1, 0], np.int32), None, numbers, weights_of(steps[ties])))
+    assert_same(compiled, by_age, monkeypatch, data, RULES["blend"])
+    assert open_rows == [0]

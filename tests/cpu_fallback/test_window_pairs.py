@@ -101,3 +101,14 @@ def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, rule, rows
     for target in ("real", "float32", "whole"):
         Data(compiled, target, 60_000, 3_000 // rows_of_time, rows_of_time, n_categories).encode(compiled, RULES[rule])
     assert max(open_rows) <= 6
+
+
+def test_the_bound_of_squares_does_not_fall_when_rows_leave():
+    # What the sum of two bounds rounds away would be missing if one of them were taken away again.
+    pairs = import_module("cpu_fallback.compiled.running_pairs")
+    form = pairs.Form(8, 4, False, True, False, RULES["blend"])
+    sums, bounds = np.zeros(8), [0.0]
+    for v, weight in ((0.1, 1.0), (1e-9, 1.0), (0.1, -1.0), (1e-9, -1.0)):
+        pairs.add_row(v, weight, weight * v, 0.0, 1e9, form, sums, 0)
+        bounds.append(sums[form.around + 2])
+    assert (np.diff(bounds) > 0).all()
