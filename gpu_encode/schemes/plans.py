@@ -468,8 +468,9 @@ class RowsAtHand:
     earlier: NDArray[np.int64] | None = None
 
 
-# Fold numbers of at most this number of rows fit the processor's fast caches.
-FEW_ROWS = 1 << 15
+# Fold numbers of at most this number of rows fit the processor's fast caches; and NumPy, which takes many passes to
+# compute them, keeps those of more rows.
+FEW_ROWS, KEPT_BY_NUMPY = 1 << 15, 1 << 19
 
 
 def assign(plan: Plan, rows: RowsAtHand) -> Plan:
@@ -478,7 +479,8 @@ def assign(plan: Plan, rows: RowsAtHand) -> Plan:
         return upload(find_rows(plan, rows), rows.ops)
     folds = plan.folds.at(plan.folds.first_row + rows.first_row) if rows.first_row else plan.folds
     # Every column needs the fold numbers, so they are stored; a GPU is fast enough to compute them each time.
-    few = rows.n_rows <= FEW_ROWS and device_of(rows.ops) == "cpu"
+    most = KEPT_BY_NUMPY if rows.ops.fused is None else FEW_ROWS
+    few = rows.n_rows <= most and device_of(rows.ops) == "cpu"
     return replace(plan, folds=rows.ops.fold_numbers(folds, 0, rows.n_rows) if few else folds)
 
 
