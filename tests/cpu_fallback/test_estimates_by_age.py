@@ -152,9 +152,9 @@ def test_next_to_no_row_of_plain_data_stays_open(compiled, open_rows, rule, rows
 
 @pytest.mark.parametrize("old", [0.3, -0.3, 0.0])
 def test_a_row_that_lost_its_weight_decides_ties_of_means(compiled, by_age, monkeypatch, open_rows, old):
-    # The mean of two numbers is half a unit after a float; the number before weighs 2**-60 of them.
+    # The mean of two numbers is half a unit after a float; the number before weighs 2**-105 of them.
     numbers = np.array([1.5, -2.5, old, 1.0, 1.0 + 2.0**-52, 0.7, 0.0])
-    ties, steps = np.array([0, 1, 2, 3, 3, 3, 4]), np.array([0, 1, 2, 482, 483])
+    ties, steps = np.array([0, 1, 2, 3, 3, 3, 4]), np.array([0, 1, 2, 842, 843])
     data = Data(compiled, "real", 9)
     data.order = TimeOrder(np.arange(7), ties, np.array([0, 1, 2, 3, 6]), None, steps)
     data.take(compiled, Rows(np.array([1, 1, 0, 0, 0, 1, 0], np.int32), None, numbers, weights_of(steps[ties])))
