@@ -23,8 +23,8 @@ CHUNK, BATCH = 1 << 18, 1 << 16
 FAN_IN = 8
 # Most bytes in one cell of an Arrow column.
 LARGEST_CELL = 2**31 - 1
-# Assumed if the driver cannot tell how many processors a remote frame has.
-PROCESSORS = 32
+# Rows of a range, which Spark divides by the number of its processors; more than there are.
+ROWS_OF_RANGE = 1 << 16
 # Small partitions are joined to so many tasks for each processor, or to tasks of so many bytes.
 TASKS, BYTES_OF_TASK, MOST_PARTITIONS = 4, 1 << 25, 1 << 20
 # Steps that may give other rows each time, by their names in Spark's plans.
@@ -115,7 +115,7 @@ class SparkRows:
                 yield write(min(buckets), total)
 
         states = self._apply(of_tables, STATE)
-        number = PROCESSORS if self._context is None else max(1, self._context.defaultParallelism)
+        number = parallelism(self._frame.sparkSession)
         while True:
             # The number of a state decides its task: a lost task that runs again must send each state to the same task.
             states = states.repartition(number, "bucket").mapInArrow(of_states, STATE)
@@ -203,6 +203,17 @@ class SparkGroups(SparkRows):
             return pa.Table.from_batches(list(function(iter([(buckets.pop(), states)]))), like)
 
         return self._dealt.groupBy("bucket").applyInArrow(of_group, schema)
+
+
+def parallelism(session: Any) -> int:
+    """Give the number of tasks into which Spark divides rows by default, about one for each processor.
+
+    Spark Connect has no setting that tells it, so Spark divides the rows of a range, in a job without Python.
+    """
+    if ".connect." not in type(session).__module__:
+        return max(1, session.sparkContext.defaultParallelism)
+    numbers = session.range(ROWS_OF_RANGE).selectExpr("spark_partition_id() as number")
+    return 1 + int(numbers.selectExpr("max(number)").first()[0])
 
 
 def in_few_tasks(frame: Any) -> Any:

@@ -1,5 +1,7 @@
 """Encoders take frames of Spark: the bits of one table for all partitions, and errors that say what to write."""
 
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -21,7 +23,7 @@ from tests.scale.engines.rows import (
     rows,
     same,
 )
-from tests.scale.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
+from tests.scale.engines.sessions import NEEDS_SPARK, ROOT, check_killed_workers, code_of_page
 
 pytestmark = NEEDS_SPARK
 BY_ID = KFold(3, by="id")
@@ -372,6 +374,28 @@ def test_sums_too_large_for_the_driver_name_its_setting(spark):
     many = spark.range(40_000).selectExpr("id", "sha1(string(id)) as customer", "id % 2 as sold")
     with pytest.raises(MemoryError, match=r"spark\.driver\.maxResultSize"):
         TargetEncoder(columns=["customer"], cv=BY_ID, device="cpu").fit(many, "sold")
+
+
+# A process has either sessions of Spark Connect or others.
+CONNECTED = """
+import sys
+from pyspark.sql import SparkSession
+from gpu_encode.scale.engines.spark import parallelism
+from tests.scale.engines.test_spark import BY_ID, encoder, in_memory, rows, same
+session = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+frame = session.createDataFrame(rows()).repartition(3)
+found = encoder(BY_ID).fit_transform(frame, "sold").toArrow()
+print(parallelism(session), same(found, in_memory(encoder(BY_ID), "sold"), "sold"))
+"""
+
+
+def test_spark_connect_takes_as_many_tasks_as_processors():
+    pytest.importorskip("grpc_status", reason="pyspark[connect] brings it")
+    settings = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "GPU_ENCODE_COMPILE": "never"}
+    done = subprocess.run(
+        [sys.executable, "-c", CONNECTED], env=os.environ | settings, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines()[-1:] == ["2 True"], done.stderr[-4000:]
 
 
 def test_the_page_runs(spark, tmp_path, monkeypatch):
