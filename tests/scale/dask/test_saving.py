@@ -1,10 +1,6 @@
 """A folder of encodings is valid only once its save has ended: no row is encoded from a part of one."""
 
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,35 +10,24 @@ from pyarrow import parquet
 
 from gpu_encode import TargetEncoder, transform_dataset
 from gpu_encode.scale.engines import DistributedEncoder
+from tests.scale.killed import check_killed_saves
 
 dask = pytest.importorskip("dask", reason="the extra dask has Dask")
 dd = pytest.importorskip("dask.dataframe")
 pytestmark = pytest.mark.host
-ROOT = Path(__file__).parents[3]
 N_ROWS = 400
-# The process ends before the step with this number: each removal, each file of lines, the record and its renaming.
+# The steps are each removal, each file of lines, the record and its renaming.
 KILLED = """
-import os, shutil, sys
+import shutil, sys
 from pathlib import Path
 from pyarrow import parquet
 from tests.scale.dask import test_saving
-path, last = sys.argv[1], int(sys.argv[2])
+from tests.scale.killed import die, end
+path, point = sys.argv[1], int(sys.argv[2])
 encoder = test_saving.fitted(1)
-steps = 0
-
-def dying(function):
-    def call(*given, **named):
-        global steps
-        if steps == last:
-            os._exit(9)
-        steps += 1
-        return function(*given, **named)
-    return call
-
-shutil.rmtree, parquet.write_table = dying(shutil.rmtree), dying(parquet.write_table)
-Path.replace = dying(Path.replace)
+die(path, point, (shutil, "rmtree"), (parquet, "write_table"), (Path, "replace"))
 encoder.save(path, overwrite=True)
-print(steps)
+end(0)
 """
 
 
@@ -94,30 +79,9 @@ def test_a_saved_encoder_is_not_mixed_with_another(saved):
 
 
 @pytest.mark.slow
-def test_a_save_that_is_ended_at_any_step_is_refused_or_whole(saved, tmp_path):
-    whole, last, ended = tmp_path / "whole", 0, []
-    shutil.copytree(saved, whole)
-    while True:
-        shutil.rmtree(saved)
-        shutil.copytree(whole, saved)
-        command = [sys.executable, "-c", KILLED, str(saved), str(last)]
-        done = subprocess.run(
-            command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "GPU_ENCODE_COMPILE": "never"}, check=False
-        )
-        if not done.returncode:
-            break
-        assert done.returncode == 9
-        ended.append(last)
-        if last == 0:
-            assert np.array_equal(loaded(saved), expected(0))
-        else:
-            with pytest.raises(FileNotFoundError, match="ended before it was done"):
-                loaded(saved)
-            with pytest.raises(FileExistsError):
-                fitted(1).save(str(saved))
-        last += 1
-    assert len(ended) >= 6
-    assert np.array_equal(loaded(saved), expected(1))
+def test_a_save_that_is_ended_at_any_point_is_refused_or_whole(saved):
+    old, new = expected(0).tolist(), expected(1).tolist()
+    check_killed_saves(KILLED, saved, fitted(1), lambda path: loaded(path).tolist(), old, new)
 
 
 def lose_a_file(path):

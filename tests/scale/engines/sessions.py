@@ -38,10 +38,19 @@ SETTINGS = {
 UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory, request):
+def start(settings):
+    """Start a session of Spark on two processors, in which a task may fail twice."""
     from pyspark.sql import SparkSession
 
+    # "local-cluster[2,1,1200]" has two processes of executors.
+    builder = SparkSession.builder.master(os.environ.get("SPARK_MASTER", "local[2,3]"))
+    session = builder.config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory, request):
     daily = request.config.getoption("markexpr") == "daily"
 
     with pytest.MonkeyPatch.context() as patch:
@@ -50,12 +59,7 @@ def spark(tmp_path_factory, request):
         # Otherwise each worker would load kernels.
         patch.setenv("GPU_ENCODE_COMPILE", "never")
         patch.setenv("SPARK_LOCAL_DIRS", str(tmp_path_factory.mktemp("spark")))
-        # Two processors; a task may fail twice.  "local-cluster[2,1,1200]" has two processes of executors.
-        builder = SparkSession.builder.master(os.environ.get("SPARK_MASTER", "local[2,3]"))
-        for name, value in (SETTINGS | (UNCOMPILED if daily else {})).items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
+        session = start(SETTINGS | (UNCOMPILED if daily else {}))
         yield session
         session.stop()
 

@@ -13,6 +13,7 @@ from gpu_encode.scale.engines.spark import in_few_tasks
 from gpu_encode.scale.files.look_up import Joined
 from tests.scale.engines.rows import encoder, marked, rows, same
 from tests.scale.engines.sessions import NEEDS_SPARK, check_killed_workers, code_of_page
+from tests.scale.killed import check_killed_saves
 
 pytestmark = NEEDS_SPARK
 BY_ID = KFold(3, by="id")
@@ -204,6 +205,32 @@ def test_a_folder_holds_one_encoder(spark, frame, tmp_path):
     next((tmp_path / "encodings" / "encodings").glob("*.parquet")).unlink()
     with pytest.raises(ValueError, match="lines of encodings with checksum"):
         DistributedEncoder.load(path).transform(frame)
+
+
+# The steps are the record of no encoder, the lines, and the record.
+KILLED = """
+import sys
+from pyspark.sql import DataFrameWriter
+from tests.scale.engines import rows, sessions, test_distributed_encoder as tests
+from tests.scale.killed import die, end
+session = sessions.start(sessions.SETTINGS | sessions.UNCOMPILED)
+encoder = tests.shuffled().fit(session.createDataFrame(rows.rows()), "held")
+die(sys.argv[1], int(sys.argv[2]), (DataFrameWriter, "parquet"))
+encoder.save(sys.argv[1], overwrite=True)
+end(0)
+"""
+
+
+def test_a_save_that_is_ended_at_any_point_is_refused_or_whole(frame, tmp_path):
+    def codes_of(encoder):
+        return encoder.transform(frame).toArrow().sort_by("id")["color"].to_pylist()
+
+    def loaded(path):
+        return codes_of(DistributedEncoder.load(str(path)))
+
+    first, second = (shuffled().fit(frame, target) for target in ("sold", "held"))
+    first.save(str(tmp_path / "saved"))
+    check_killed_saves(KILLED, tmp_path / "saved", second, loaded, codes_of(first), codes_of(second))
 
 
 def test_a_setting_is_put_back(spark, frame):
