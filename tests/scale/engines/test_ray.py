@@ -50,10 +50,21 @@ def cluster():
         patch.setenv("PYTHONPATH", str(ROOT))
         # Otherwise each worker would load kernels.
         patch.setenv("GPU_ENCODE_COMPILE", "never")
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error", _temp_dir=scratch)
-        ray.data.DataContext.get_current().enable_progress_bars = False
+        start(scratch)
         yield
         ray.shutdown()
+
+
+def start(scratch):
+    """Start Ray on two processors, with a folder for its files."""
+    import ray
+
+    # Ray would end all idle workers but two after a second, and each new one imports for seconds; beside other work,
+    # workers of low priority would take minutes.
+    settings = {"idle_worker_killing_time_threshold_ms": 600_000, "worker_niceness": 0}
+    words = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+    ray.init("local", num_cpus=2, _temp_dir=scratch, _system_config=settings, **words)
+    ray.data.DataContext.get_current().enable_progress_bars = False
 
 
 def dataset(n_blocks=3, table=None):
