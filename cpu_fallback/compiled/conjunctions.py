@@ -285,7 +285,8 @@ def fit_margins(
     for turn in range(2 * n_parts - 1):
         part = turn % n_parts
         begin, end = first[part], first[part + 1]
-        left[begin:end] = totals[begin:end]
+        for i in range(begin, end):
+            left[i] = totals[i]
         if turn:
             # Columns that have not had their turn explain nothing yet.
             explain(at[: min(turn, n_parts)], means, explained)

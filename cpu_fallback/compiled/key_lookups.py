@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, freeze, kernel, set_all, stage
-from cpu_fallback.compiled.key_sums import ROW_COST, ROWS, Keys, keys_of, narrow_folds, number_cells, shares_of
+from cpu_fallback.compiled.key_sums import (
+    ROW_COST,
+    ROWS,
+    Keys,
+    by_width,
+    keys_of,
+    narrow_folds,
+    number_cells,
+    shares_of,
+)
 from cpu_fallback.compiled.keys_by_fold import take_encodings
 from cpu_fallback.compiled.threads import run
 from cpu_fallback.types import KeyTables
@@ -115,7 +124,8 @@ def look_up_keys(keys: "KeyColumns", tables: KeyTables, folds: "Folds", step: in
     }
     tables = tables._replace(**arrays)
     chosen = slice(0, 0 if step == 1 else None, step)
-    sample = columns._replace(codes=freeze(keys.codes[:, chosen], keys.codes.dtype).reshape(-1))
+    codes, narrow = by_width(keys.codes[:, chosen])
+    sample = columns._replace(codes=codes, narrow=narrow)
     rows = viewed(views, tables.n_views, step == 1), viewed(views[chosen], tables.n_views, True)
     n_known = columns.n_cells * tables.n_views
     sizes = n_known * tables.n_outputs

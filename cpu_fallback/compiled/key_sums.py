@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.addition import add_rows
-from cpu_fallback.compiled.border import BLOCK, Array, RowParts, freeze, kernel, parts_of, set_all, stage
+from cpu_fallback.compiled.border import BLOCK, NO_CODES, Array, RowParts, freeze, kernel, parts_of, set_all, stage
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.folds import fold_numbers
 from cpu_fallback.compiled.sums import take_occupied
@@ -30,16 +30,19 @@ ROWS, TOGETHER = 1024, 8
 GROUP, PIECE = 1 << 18, 1 << 16
 # A row of a key costs as much as two numbers in its tables.
 ROW_COST = 2
+NO_BYTES = freeze(np.zeros(0, np.uint8), np.uint8)
 
 
 class Keys(NamedTuple):
     """Codes, column after column, and the number of codes that each column has; columns of all keys, key after key.
 
-    The columns of key k are members[ends[k]:ends[k + 1]].  `missing` is the key's last cell if that cell is for missing
+    The codes are in `narrow` if those of all columns fit one byte, else in `codes`; the other array is empty.  The
+    columns of key k are members[ends[k]:ends[k + 1]].  `missing` is the key's last cell if that cell is for missing
     values that are no category, else -1; `first` is the line of the key's first encodings in the output.
     """
 
     codes: Array
+    narrow: Array
     radix: Array
     members: Array
     ends: Array
@@ -76,19 +79,27 @@ class SumRoom(NamedTuple):
 
 
 @stage
+def join_column(codes: Array, radix: np.uint32, is_first: bool, cells: Array) -> None:
+    """Write the codes of the key's first column, or join those of another column to the cells."""
+    if is_first:
+        for i in range(len(cells)):
+            cells[i] = codes[i]
+    else:
+        for i in range(len(cells)):
+            cells[i] = cells[i] * radix + np.uint32(codes[i])
+
+
+@stage
 def join_codes(keys: Keys, key: int, start: int, cells: Array) -> None:
     """Write the mixed-radix number of the codes of the rows from `start` on, in the key's columns."""
-    begin, end, stop = keys.ends[key], keys.ends[key + 1], start + len(cells)
-    n_rows = len(keys.codes) // len(keys.radix)
-    at = keys.members[begin] * n_rows
-    first = keys.codes[at + start : at + stop]
-    for i in range(len(cells)):
-        cells[i] = first[i]
-    for k in range(begin + 1, end):
-        at, radix = keys.members[k] * n_rows, np.uint32(keys.radix[keys.members[k]])
-        codes = keys.codes[at + start : at + stop]
-        for i in range(len(cells)):
-            cells[i] = cells[i] * radix + codes[i]
+    begin, end, n = keys.ends[key], keys.ends[key + 1], len(cells)
+    n_rows = (len(keys.codes) + len(keys.narrow)) // len(keys.radix)
+    for k in range(begin, end):
+        at, radix = keys.members[k] * n_rows + start, np.uint32(keys.radix[keys.members[k]])
+        if len(keys.narrow):
+            join_column(keys.narrow[at : at + n], radix, k == begin, cells)
+        else:
+            join_column(keys.codes[at : at + n], radix, k == begin, cells)
 
 
 @stage
@@ -276,9 +287,8 @@ def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
     members = np.array([column for of_key in keys.members for column in of_key], np.int64)
     ends = np.array([0, *accumulate(map(len, keys.members))], np.int64)
     n_cells = np.array(keys.n_cells, np.int64)
-    codes = freeze(keys.codes, keys.codes.dtype).reshape(-1)
     return Keys(
-        codes,
+        *by_width(keys.codes),
         np.array(keys.sizes, np.int64),
         members,
         ends,
@@ -286,6 +296,12 @@ def keys_of(keys: "KeyColumns", first: Sequence[int]) -> Keys:
         n_cells,
         np.array(first, np.int64),
     )
+
+
+def by_width(codes: Array) -> tuple[Array, Array]:
+    """Give codes of four bytes and codes of one, column after column: one of the two arrays is empty."""
+    given = freeze(codes, codes.dtype).reshape(-1)
+    return (NO_CODES, given) if given.dtype == np.uint8 else (given, NO_BYTES)
 
 
 def groups_of(sizes: Array, start: int, stop: int) -> Iterator[tuple[int, int]]:

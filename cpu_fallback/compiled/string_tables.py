@@ -150,23 +150,19 @@ def guess_block(
 
 @stage
 def check_long(
-    words: Array,
-    n: int,
-    starts: Array,
-    known: Array,
-    dictionary: Dictionary,
-    codes: Array,
-    missed: Array,
-    n_missed: int,
+    words: Array, n: int, starts: Array, known: Array, dictionary: Dictionary, codes: Array, missed: Array
 ) -> int:
-    """Compare long strings with the guessed ones; give the number of rows that are missed, and write these rows."""
+    """Compare long strings with the guessed ones; give the number of all rows that are missed, and write these rows."""
+    n_missed = 0
     for i in range(n):
         length = starts[i + 1] - starts[i]
         if length > SHORT and codes[i] >= 0:
             start = dictionary.starts[np.uint64(codes[i])]
             if not alike(words, starts[i], known, start, length):
-                missed[n_missed] = i
-                n_missed += 1
+                codes[i] = UNKNOWN
+        # New strings are numbered in the order of their rows, for whatever reason each row was missed.
+        missed[n_missed] = i
+        n_missed += codes[i] == UNKNOWN
     return n_missed
 
 
@@ -190,11 +186,7 @@ def number_rows(
         own = codes[begin : begin + n]
         n_missed = guess_block(dictionary, n, stamps, firsts, seconds, own, missed)
         if longest > SHORT:
-            n_guessed = n_missed
-            n_missed = check_long(words, n, starts, known, dictionary, own, missed, n_missed)
-            if n_missed > n_guessed:
-                # New strings are numbered in the order of their rows, for whatever reason each row was missed.
-                missed[:n_missed].sort()
+            n_missed = check_long(words, n, starts, known, dictionary, own, missed)
         for k in range(n_missed):
             i = missed[k]
             if len(texts.validity) and is_null(texts, begin + i):
