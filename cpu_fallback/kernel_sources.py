@@ -16,7 +16,7 @@ SOURCES = Path(__file__).parent
 OURS = ("cpu_fallback", "gpu_encode")
 # The functions that compile each kernel, which belong to every stamp; and the modules that only find its folder, which
 # belong to none.
-COMPILER = ("cpu_fallback.compiled.border", ("kernel", "stage"))
+COMPILER = ("cpu_fallback.compiled.border", ("kernel", "stage", "separate"))
 FOLDERS = ("cpu_fallback.kernel_folder", "cpu_fallback.kernel_sources")
 
 WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")

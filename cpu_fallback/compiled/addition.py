@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cpu_fallback.compiled.border import REAL, Array, Numbers, RowParts, counting, set_all, stage
+from cpu_fallback.compiled.border import REAL, Array, Numbers, RowParts, counting, separate, set_all, stage
 from cpu_fallback.compiled.digits import (
     FIELD,
     FIELD_MASK,
@@ -83,7 +83,7 @@ def add_whole(
             accumulators[np.uint64(own[i] + first)] += value[i]
 
 
-@stage
+@separate
 def add_rows(rows: RowParts, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array) -> None:
     """Add the digits of each row in [start, stop) to the cell that begins at its slot; with `flip` -1, subtract them.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, counting, set_all, stage
+from cpu_fallback.compiled.border import Array, counting, separate, set_all, stage
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.estimates import (
     is_all,
@@ -280,7 +280,7 @@ def variances(n: int, weight: Array, fraction: Array, exponent: Array) -> None:
         fraction[i] = fraction[i] / divisor / divisor if divisor > 0 else 0.0
 
 
-@stage
+@separate
 def moment_rows(
     seen: Array,
     line: int,

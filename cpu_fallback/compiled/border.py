@@ -48,6 +48,14 @@ def counting(function: Callable[..., Any]) -> Any:
     return as_part(function, kernel, **OPTIONS, _nrt=True, forceinline=False)
 
 
+def separate(function: Callable[..., Any]) -> Any:
+    """Compile a stage once for all kernels that call it: they do not include it, and its machine code has a file.
+
+    This is for long stages that several kernels call for many rows at a time.  The stage may make arrays.
+    """
+    return keep_on_disk(as_part(function, kernel, separate=True, **OPTIONS, _nrt=True, forceinline=False), "separate")
+
+
 def inlined(function: Callable[..., Any]) -> Any:
     """Copy a step into its callers.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import Array, counting, freeze, inlined, kernel, stage
+from cpu_fallback.compiled.border import Array, counting, freeze, inlined, kernel, separate, stage
 from cpu_fallback.compiled.digits import ONE, ZERO
 from cpu_fallback.compiled.moments import (
     Shape,
@@ -128,7 +128,7 @@ def float_digits(value: float, out: Array) -> tuple[int, int]:
     return (-1 if value < 0 else 1), low
 
 
-@counting
+@separate
 def exact_estimate(
     digits: Array, low: int, counts: Array, n_low: int, prior: Prior, t_at: int, c_at: int, m: float
 ) -> float:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from pickle import loads
 from tempfile import TemporaryDirectory
@@ -35,6 +36,8 @@ WAITING = (
 )
 
 HIDDEN = (llvm.Linkage.internal, llvm.Linkage.private)
+# Module, name and types of each part with machine code of its own, by the name of its machine code.
+SEPARATE: dict[str, tuple[str, str, Any]] = {}
 
 _said: list[str] = []
 
@@ -85,8 +88,8 @@ class KernelCache:
     # Number of kernels compiled here, and number of kernels that could not be saved.
     compiled = lost = 0
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function, self.code = function, sha256(function.__code__.co_code).hexdigest()
+    def __init__(self, function: Callable[..., Any], form: str = "") -> None:
+        self.function, self.code = function, sha256(function.__code__.co_code).hexdigest() + form
 
     @cached_property
     def files(self) -> KernelFiles:
@@ -112,6 +115,9 @@ class KernelCache:
             return None
         # Machine code needs only this step of numba; loading numba's compiler would take a quarter of a second more.
         rtsys.initialize(target)
+        called, *data = data
+        for module, name, types in called:
+            getattr(import_module(module), name).compile(types)
         return CompileResult._rebuild(target, *data)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -120,7 +126,7 @@ class KernelCache:
         library, *rest, environments = compiled._replace(type_annotation="")._reduce()
         # If an environment is empty, no code reads it.
         filled = tuple(environment for environment in environments if environment.consts)
-        data = (names_of(library), *rest, filled)
+        data = (*without_code(library), *rest, filled)
         KernelCache.lost += not self.files.save(self._key(signature, compiled.library.codegen), data)
 
     def enable(self) -> None:
@@ -137,17 +143,23 @@ class KernelCache:
         return signature, codegen.magic_tuple(), self.code, llvmlite.__version__
 
 
-def names_of(library: Any) -> Any:
-    """Give a library in numba's form for files, without the code that other libraries would need to include it.
+def without_code(library: Any) -> tuple[list[Any], Any]:
+    """Give the separate parts that a library calls, and the library without the code that others need to include it.
 
-    No library includes a kernel, and reading this code took half of the time of loading a kernel.  Names are kept.
+    The library is in numba's form for files.  No library includes a kernel, and reading this code took half of the time
+    of loading a kernel.  Names are kept.
     """
     name, kind, (machine_code, code) = library
     module = llvm.parse_bitcode(code)
+    called = [
+        SEPARATE[function.name]
+        for function in module.functions
+        if function.is_declaration & (function.name in SEPARATE)
+    ]
     values = [*module.functions, *module.global_variables]
     names = [value.name for value in values if not value.is_declaration and value.linkage not in HIDDEN]
     named = llvm.parse_assembly("".join(f'@"{name}" = global i8 0\n' for name in names))
-    return name, kind, (machine_code, named.as_bitcode())
+    return called, (name, kind, (machine_code, named.as_bitcode()))
 
 
 def say_that_a_call_waits() -> None:
@@ -157,9 +169,9 @@ def say_that_a_call_waits() -> None:
         sys.stderr.write(WAITING)
 
 
-def keep_on_disk(kernel: Any) -> Any:
-    """Keep a kernel's machine code on disk."""
+def keep_on_disk(kernel: Any, form: str = "") -> Any:
+    """Keep a kernel's machine code on disk, in a file of its own for each form."""
     # With NUMBA_DISABLE_JIT a kernel is the Python function itself.
     if hasattr(kernel, "enable_caching"):
-        kernel._cache = KernelCache(kernel.py_func)
+        kernel._cache = KernelCache(kernel.py_func, form)
     return kernel

@@ -1,7 +1,8 @@
 """Optimise functions that are only parts of kernels once, in the kernel, and not separately as well.
 
 Numba optimises each function together with all functions that it calls, makes machine code of it, and does so again in
-each of its callers.  This took two thirds of the time of compilation.
+each of its callers.  This took two thirds of the time of compilation.  A long part of many kernels is optimised
+separately instead, and not in these kernels, which call its machine code.
 
 This file uses numba's private interface of passes and of libraries of code.
 """
@@ -19,6 +20,8 @@ from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import IRLegalization, NativeLowering
 from numba.core.types.misc import unliteral
+
+from cpu_fallback.compiled.kernel_files import SEPARATE, KernelCache
 
 ENVIRONMENT = "_ZN08NumbaEnv"
 # A part with more instructions is not copied into its callers, since the time to compile a function grows faster than
@@ -94,7 +97,7 @@ def leave_to_callers(state: Any) -> None:
 
 
 def take_in(state: Any) -> None:
-    """Create the library that the next pass would create, with the code of all parts in it."""
+    """Create the library that the next pass would create, with the code of all parts in it but separate ones."""
     check_that_parts_are_called(state)
     state.library = library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
     library.enable_object_caching()
@@ -191,6 +194,16 @@ class Part(CompilerBase):
         return [passes]
 
 
+class SeparatePart(Kernel):
+    """Numba's passes for a part that has machine code of its own, by a name that is the same in every process."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Give the passes."""
+        identity = self.state.func_id
+        identity.unique_id = KernelCache(identity.func).files.stamp
+        return super().define_pipelines()
+
+
 class Stage(CPUDispatcher):
     """A part of kernels.  If Python calls it, as tests and the simulator of a GPU do, it becomes a kernel itself."""
 
@@ -206,10 +219,29 @@ class Stage(CPUDispatcher):
         return self.as_kernel(*given)
 
 
-def as_part(function: Callable[..., Any], by_itself: Callable[[Callable[..., Any]], Any], **options: Any) -> Any:
+class SeparateStage(Stage):
+    """A part of kernels that is not included in them: they call its machine code, which has a file of its own."""
+
+    def compile(self, signature: Any) -> Any:
+        """Compile the part, or read its file; kernels that are compiled later get no code to include."""
+        entry = super().compile(signature)
+        for compiled in self.overloads.values():
+            compiled.library._shared_module = parse_assembly("")
+            called = self.py_func.__module__, self.py_func.__qualname__, compiled.signature.args
+            SEPARATE[compiled.fndesc.llvm_func_name] = called
+        return entry
+
+
+def as_part(
+    function: Callable[..., Any],
+    by_itself: Callable[[Callable[..., Any]], Any],
+    separate: bool = False,
+    **options: Any,
+) -> Any:
     """Compile a function as a part of kernels; `by_itself` makes a kernel of it if Python calls it."""
-    part = njit(**options, no_cpython_wrapper=True, pipeline_class=Part)(function)
+    passes = SeparatePart if separate else Part
+    part = njit(**options, no_cpython_wrapper=True, pipeline_class=passes)(function)
     # With NUMBA_DISABLE_JIT a part is the Python function itself.
     if isinstance(part, CPUDispatcher):
-        part.__class__, part.by_itself = Stage, by_itself
+        part.__class__, part.by_itself = SeparateStage if separate else Stage, by_itself
     return part

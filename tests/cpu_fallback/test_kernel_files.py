@@ -119,3 +119,63 @@ def test_processes_that_start_together_share_what_they_compile(tmp_path):
     assert said() == [[total, "1"] for total in totals]
     # Numba's own files have an index: with such a file, Numba would not ask `KernelFiles`.
     assert {path.suffix for path in tmp_path.rglob("kernels.total-*")} == {".nbc"}
+
+
+WITH_SEPARATE_PART = """
+import sys
+from cpu_fallback.compiled.border import kernel, separate
+from cpu_fallback.compiled.kernel_files import KernelCache
+import numpy as np
+
+@separate
+def total(numbers):
+    result = numbers[0] - numbers[0]
+    for number in numbers:
+        result += number
+    return result
+
+@kernel
+def twice(numbers):
+    return 2 * total(numbers)
+
+@kernel
+def thrice(numbers):
+    return total(numbers) + 2 * total(numbers)
+
+if __name__ == "__main__":
+    from parts import thrice, total, twice
+    given = np.arange(5).astype(sys.argv[1])
+    print(*(float({"twice": twice, "thrice": thrice, "total": total}[name](given)) for name in sys.argv[2:]))
+    print(KernelCache.compiled)
+"""
+
+
+def test_kernels_call_one_part_in_a_file_of_its_own(tmp_path):
+    (tmp_path / "parts.py").write_text(WITH_SEPARATE_PART)
+
+    def called(*names, kind="int64"):
+        """Return results, and how many functions the process compiled, with a name that no other process uses."""
+        command = [sys.executable, str(tmp_path / "parts.py"), kind, *names]
+        done = subprocess.run(command, env=environment_of(tmp_path), capture_output=True, text=True, check=True)
+        results, compiled = done.stdout.splitlines()
+        return [float(result) for result in results.split()], int(compiled)
+
+    assert called("twice", "thrice") == ([20.0, 30.0], 3)
+    assert called("thrice", "twice") == ([30.0, 20.0], 0)
+    assert called("twice", kind="float64") == ([20.0], 2)
+    assert called("thrice", kind="float64") == ([30.0], 1)
+    # Called by Python, it is a kernel by itself.
+    assert called("total", "twice") == ([10.0, 20.0], 1)
+    assert called("total", "twice") == ([10.0, 20.0], 0)
+
+
+@pytest.mark.parametrize(("lost", "compiled"), [("total", 1), ("twice", 1)])
+def test_a_lost_file_is_compiled_again(lost, compiled, tmp_path):
+    """The other files are used: the name of the part's machine code is the same in every process."""
+    (tmp_path / "parts.py").write_text(WITH_SEPARATE_PART)
+    command = [sys.executable, str(tmp_path / "parts.py"), "int64", "thrice", "twice"]
+    for expected in (3, compiled):
+        done = subprocess.run(command, env=environment_of(tmp_path), capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["30.0", "20.0", str(expected)]
+        for path in tmp_path.rglob(f"parts.{lost}-*.nbc"):
+            path.unlink()

@@ -208,7 +208,7 @@ def test_what_only_python_uses_is_in_few_kernels():
         f"{module}.{name}"
         for module in WITH_KERNELS
         for name, (text, *_) in kernel_sources.source_of(module).defined.items()
-        if text.startswith(("@kernel", "@stage")) and of_python in kernel_sources.made_of({(module, name)})
+        if text.startswith(("@kernel", "@stage", "@separate")) and of_python in kernel_sources.made_of({(module, name)})
     ]
     # A variable of a kernel that has the name of a function counts as the function.
     assert len(reaching) < 5
