@@ -55,15 +55,15 @@ def calls() -> Iterator[Call]:
     yield partial(
         fit_and_encode, TargetEncoder(columns=interactions([0, 1], 2)), np.hstack([keys, keys // 7]), targets[0]
     )
-    for scheme in (KFold(), Ordered(), LeaveOneOut()):
-        yield partial(fit_and_encode, StatisticEncoder(["mean", "std", "skew"], cv=scheme), keys, targets[1], weights)
+    for cv, n in ((KFold(), N_ROWS), (Ordered(), 5000), (LeaveOneOut(), 5000)):  # NumPy computes those of single rows.
+        each = StatisticEncoder(["mean", "std", "skew"], cv=cv)
+        yield partial(fit_and_encode, each, keys[:n], targets[1][:n], weights[:n])
     by_age = [TargetEncoder(columns=[0], cv=cv) for cv in (Ordered(time=1, half_life=1), Ordered(time=1, window=2))]
     yield from (partial(fit_and_encode, *call) for call in product(by_age, [np.hstack([keys, keys])], targets[:2]))
     yield partial(fit_and_encode, StatisticEncoder(["median", "max"]), keys, targets[1])
     yield partial(fit_and_encode, ImpactEncoder(["deviation"], smooth=10.0, cv=LeaveOneOut()), keys, targets[1])
-    for dtype in ("float64", "float32"):
-        yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), text)
-        yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), spread)
+    for dtype, table in product(("float64", "float32"), (text, spread)):
+        yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), table)
     yield from chain.from_iterable(
         import_module(f"gpu_encode.{guest}.warm_up").calls(keys, targets[0]) for guest in GUESTS
     )

@@ -421,8 +421,8 @@ def conjunction_gains(
         freeze(own.sum(axis=0), np.int64).reshape(-1),
         freeze(np.argsort(visibility, axis=1, kind="stable"), np.int64),
         freeze((visibility == 0).sum(axis=1), np.int64),
-        freeze(at, np.int32),
-        freeze(first, np.int64),
+        at,
+        first,
         float(ridge),
         freeze(np.asarray(numbers), np.float64),
     )
