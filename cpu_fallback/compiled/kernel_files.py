@@ -110,15 +110,12 @@ class KernelCache:
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Give a kernel that was saved, or None."""
         data = self.files.load(self._key(signature, target.codegen()))
-        if data is None:
+        if data is None or not are_loaded(data[0]):
             say_that_a_call_waits()
             return None
         # Machine code needs only this step of numba; loading numba's compiler would take a quarter of a second more.
         rtsys.initialize(target)
-        called, *data = data
-        for module, name, types in called:
-            getattr(import_module(module), name).compile(types)
-        return CompileResult._rebuild(target, *data)
+        return CompileResult._rebuild(target, *data[1:])
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Save compiled code, without the annotations of its types."""
@@ -143,7 +140,14 @@ class KernelCache:
         return signature, codegen.magic_tuple(), self.code, llvmlite.__version__
 
 
-def without_code(library: Any) -> tuple[list[Any], Any]:
+def are_loaded(called: dict[str, tuple[str, str, Any]]) -> bool:
+    """Load, or compile, the separate parts that a kernel calls; tell whether they have the names that it calls."""
+    for module, name, types in called.values():
+        getattr(import_module(module), name).compile(types)
+    return called.keys() <= SEPARATE.keys()
+
+
+def without_code(library: Any) -> tuple[dict[str, Any], Any]:
     """Give the separate parts that a library calls, and the library without the code that others need to include it.
 
     The library is in numba's form for files.  No library includes a kernel, and reading this code took half of the time
@@ -151,11 +155,8 @@ def without_code(library: Any) -> tuple[list[Any], Any]:
     """
     name, kind, (machine_code, code) = library
     module = llvm.parse_bitcode(code)
-    called = [
-        SEPARATE[function.name]
-        for function in module.functions
-        if function.is_declaration & (function.name in SEPARATE)
-    ]
+    declared = [function.name for function in module.functions if function.is_declaration]
+    called = {name: SEPARATE[name] for name in declared if name in SEPARATE}
     values = [*module.functions, *module.global_variables]
     names = [value.name for value in values if not value.is_declaration and value.linkage not in HIDDEN]
     named = llvm.parse_assembly("".join(f'@"{name}" = global i8 0\n' for name in names))
