@@ -62,8 +62,8 @@ def calls() -> Iterator[Call]:
     yield from (partial(fit_and_encode, *call) for call in product(by_age, [np.hstack([keys, keys])], targets[:2]))
     yield partial(fit_and_encode, StatisticEncoder(["median", "max"]), keys, targets[1])
     yield partial(fit_and_encode, ImpactEncoder(["deviation"], smooth=10.0, cv=LeaveOneOut()), keys, targets[1])
-    for dtype, table in product(("float64", "float32"), (text, spread)):
-        yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), table)
+    for dtype in ("float64", "float32"):
+        yield from (partial(fit_and_encode, CountEncoder("log", dtype=dtype), table) for table in (text, spread))
     yield from chain.from_iterable(
         import_module(f"gpu_encode.{guest}.warm_up").calls(keys, targets[0]) for guest in GUESTS
     )
