@@ -84,8 +84,9 @@ class Data:
 
     def take(self, ops, rows, n_categories=N_CATEGORIES):
         self.rows = rows
-        layout = Layout(*(digit_window(each) for each in ops.extents(rows.target, rows.weight, POWERS)))
-        self.shape = SumShape(n_categories, 1, 1, layout)
+        powers = POWERS if rows.classes is None else POWERS[:1]
+        layout = Layout(*(digit_window(each) for each in ops.extents(rows.target, rows.weight, powers)))
+        self.shape = SumShape(n_categories, 1, 1 if rows.classes is None else 2, layout)
 
     def encode(self, ops, rule, dtype="float64", burn_in=0):
         n_rows = len(self.rows)
@@ -109,6 +110,18 @@ def test_encodings_are_those_of_exact_sums(compiled, by_age, monkeypatch, target
     for size, rows_of_time in ((9, 1), (203, 5), (700, 1), (700, 60)):
         data = Data(compiled, target, size, stride, rows_of_time)
         assert_same(compiled, by_age, monkeypatch, data, RULES[rule], dtype, size // 20)
+
+
+@pytest.mark.parametrize(("rule", "stride"), pairs([*RULES], [*STRIDES]))
+def test_two_classes_are_the_numbers_0_and_1(compiled, by_age, open_rows, monkeypatch, rule, stride):
+    for size, rows_of_time in ((9, 1), (700, 1), (700, 60)):
+        data = Data(compiled, "real", size, stride, rows_of_time)
+        rows = data.rows
+        data.take(compiled, Rows(rows.codes, (rows.target > 0).astype(np.int32), None, rows.weight))
+        open_rows.clear()
+        assert_same(compiled, by_age, monkeypatch, data, RULES[rule], "float64", size // 20)
+        # Pairs encode the rows once, and exact sums encode them for comparison; a least weight needs exact sums.
+        assert len(open_rows) == (rule != "least weight")
 
 
 @pytest.mark.parametrize("rule", RULES)
