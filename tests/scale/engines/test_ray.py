@@ -27,6 +27,7 @@ from tests.scale.engines.rows import (
     same,
 )
 from tests.scale.engines.sessions import code_of_page
+from tests.scale.killed import check_killed_saves
 
 ray = pytest.importorskip("ray.data", reason="the extra engines has Ray")
 pytestmark = [
@@ -223,6 +224,35 @@ def test_tables_that_stay_in_ray(n_blocks, tmp_path):
     next((tmp_path / "tables" / "encodings").glob("*.parquet")).unlink()
     with pytest.raises(ValueError, match="lines of encodings with checksum"):
         again.transform(dataset(n_blocks, new))
+
+
+# The steps are each removal, the lines, the record and its renaming.
+KILLED = """
+import shutil, sys, tempfile
+from pathlib import Path
+from pyarrow import parquet
+from ray.data import Dataset
+from tests.scale.engines import test_ray as tests
+from tests.scale.killed import die, end
+path, point = sys.argv[1], int(sys.argv[2])
+tests.start(tempfile.gettempdir())
+encoder = tests.shuffled().fit(tests.dataset(), "held")
+die(path, point, (shutil, "rmtree"), (Dataset, "write_parquet"), (parquet, "write_table"), (Path, "replace"))
+encoder.save(path, overwrite=True)
+end(0)
+"""
+
+
+def test_a_save_that_is_ended_at_any_point_is_refused_or_whole(tmp_path):
+    def codes_of(encoder):
+        return collect(encoder.transform(dataset())).sort_by("id")["color"].to_pylist()
+
+    def loaded(path):
+        return codes_of(DistributedEncoder.load(str(path)))
+
+    first, second = (shuffled().fit(dataset(), target) for target in ("sold", "held"))
+    first.save(str(tmp_path / "saved"))
+    check_killed_saves(KILLED, tmp_path / "saved", second, loaded, codes_of(first), codes_of(second))
 
 
 def test_rows_of_a_large_bucket_are_looked_up_in_pieces(monkeypatch):
