@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats, Integers, Limbs, Ratio, Scaled, deviation, quotient, ratio_of
 from cpu_fallback.types import MISSING, Array, Layout, Rows, SumShape, Window, digit_window
-from gpu_encode.seam.ops import Ops
+from gpu_encode.seam.ops import Ops, holding
 from gpu_encode.sums.category_sums import SumSpec
 
 
@@ -88,16 +88,13 @@ class ExactSums:
     ----------
     accumulators : int64 array (..., classes, width)
     spec : SumSpec
-    ops : Ops
-        The backend that rounds them.
     """
 
     accumulators: Integers
     spec: SumSpec
-    ops: Ops
 
     def __getitem__(self, rows: "Array | slice | int") -> "ExactSums":
-        return ExactSums(self.accumulators[rows], self.spec, self.ops)
+        return ExactSums(self.accumulators[rows], self.spec)
 
     @property
     def ratio(self) -> Ratio:
@@ -107,14 +104,16 @@ class ExactSums:
     @cached_property
     def means(self) -> Floats:
         """The means, rounded once: (..., outputs)."""
-        return self.ops.moments(self.accumulators, self.spec.layout, self.spec.first_output, False).mean
+        moments = holding(self.accumulators).moments
+        return moments(self.accumulators, self.spec.layout, self.spec.first_output, False).mean
 
     def m_estimates(self, m: float, prior: Ratio) -> Floats:
         """Give (S + m * prior) / (N + m), rounded once: (..., outputs).
 
         This is done in tiles of the first axis, since products of digits take many times the memory of the result.
         """
-        ops, layout, first, rows = self.ops, self.spec.layout, self.spec.first_output, len(self.accumulators)
+        ops, layout, first = holding(self.accumulators), self.spec.layout, self.spec.first_output
+        rows = len(self.accumulators)
         size = max(ops.TILE // max(self.accumulators[0].size if rows else 1, 1), 1)
         if rows <= size:
             return ops.m_estimates(self.accumulators, layout, first, m, prior)
@@ -181,7 +180,7 @@ class Moments:
         If the target has several terms (..., terms, width), the moments are those of the first term.
         """
         first = accumulators if spec.classification else accumulators[..., :1, :]
-        sums = ExactSums(first, spec, ops) if needs.digits else None
+        sums = ExactSums(first, spec) if needs.digits else None
         mean: Floats | None
         if sums is None or needs.squares:
             n, mean, less_one, fraction, exponent = ops.moments(first, spec.layout, spec.first_output, needs.squares)
