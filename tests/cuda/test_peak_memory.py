@@ -341,8 +341,8 @@ def test_a_table_in_one_pass_takes_what_it_gives(bytes_a_category):
 
 
 def test_moments_of_tiles_are_put_together_field_by_field(bytes_a_category):
-    # With a scale, which no fused pass supports.  Per fold: count, mean and two digits, the digits twice.
-    assert bytes_a_category("concatenate", "fit_transform", scale="sqrt") == 84 + 5 * 8 * (1 + 1 + 2 + 2)
+    # With a scale, which no fused pass supports.  Per fold: count and two digits, the digits twice.
+    assert bytes_a_category("concatenate", "fit_transform", scale="sqrt") == 84 + 5 * 8 * (1 + 2 + 2)
 
 
 def test_a_model_keeps_what_rows_are_looked_up_in(bytes_a_category):
