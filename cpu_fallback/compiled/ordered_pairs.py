@@ -133,16 +133,8 @@ def take_away(
         if owner_of(line, n_shares) == mine:
             at = line * form.width
             v = number_of(leaving.rows.numbers.target[np.uint64(place)], leaving.rows.numbers.target_kind)
-            add_row(
-                v,
-                -1.0,
-                -v,
-                0.0,
-                sums[np.uint64(at + form.around + CENTRE_LINE)] if form.blends else 0.0,
-                form,
-                sums,
-                at,
-            )
+            centre = sums[np.uint64(at + form.around + CENTRE_LINE)] if form.blends else 0.0
+            add_row(v, -1.0, -v, 0.0, centre, form, sums, at)
             if sums[np.uint64(at + N)] == 0.0:
                 # No error is left of the rows that have left.
                 for k in range(form.width):

@@ -418,21 +418,26 @@ def hold_row(held: Held, rank: int, mu: float, spread: float, weight: float) -> 
     return True
 
 
+class OpenRow(NamedTuple):
+    """A row that its block left open: its rank in the tile, its prior, and where its sums are.
+
+    They are at `row` of what rows see, and times its factor at `place` of the scaled sums, number by number.
+    """
+
+    rank: int
+    prior: int
+    seen: Array
+    row: int
+    size: int
+    scaled: Array
+    place: int
+    step: int
+
+
 @stage
-def settle_blend(
-    seen: Array,
-    row: int,
-    size: int,
-    scaled: Array,
-    place: int,
-    step: int,
-    priors: Priors,
-    prior: int,
-    rank: int,
-    form: Form,
-    held: Held,
-) -> tuple[float, bool]:
+def settle_blend(open_row: OpenRow, priors: Priors, form: Form, held: Held) -> tuple[float, bool]:
     """Give a blend that its block left open, and tell whether it is certain, or the row is held."""
+    rank, prior, seen, row, size, scaled, place, step = open_row
     prior_step, mu, known = len(priors.forms) // PRIOR_WIDTH, form.rule.prior, True
     if form.rule.by_mean:
         mu, known = settle_mean(priors.sums, prior, prior_step)
@@ -448,29 +453,15 @@ def settle_blend(
 
 @stage
 def settle_row(
-    seen: Array,
-    row: int,
-    size: int,
-    scaled: Array,
-    place: int,
-    step: int,
-    priors: Priors,
-    prior: int,
-    rank: int,
-    code: int,
-    counts: bool,
-    form: Form,
-    held: Held,
+    open_row: OpenRow, priors: Priors, code: int, counts: bool, form: Form, held: Held
 ) -> tuple[float, bool]:
-    """Give the encoding of a row that its block left open, and tell whether it is certain.
-
-    Its sums are at `row` of what rows see, and times its factor at `place` of the scaled sums.
-    """
+    """Give the encoding of a row that its block left open, and tell whether it is certain."""
     rule, mu, known, prior_step = form.rule, form.rule.prior, True, len(priors.forms) // PRIOR_WIDTH
+    prior = open_row.prior
     if counts and form.blends:
-        return settle_blend(seen, row, size, scaled, place, step, priors, prior, rank, form, held)
+        return settle_blend(open_row, priors, form, held)
     if counts:
-        return settle_estimate(scaled, place, step, priors.sums, prior, prior_step, rule)
+        return settle_estimate(open_row.scaled, open_row.place, open_row.step, priors.sums, prior, prior_step, rule)
     if rule.by_mean:
         some = priors.sums[prior + N * prior_step] > 0.0
         mu, known = settle_mean(priors.sums, prior, prior_step) if some else (np.nan, True)
@@ -536,10 +527,8 @@ def encode_block(
         known = sure[i] if counted[i] else around[i + MU_KNOWN_AT] > 0.0
         if ranks[i] >= burned and (not known or abs(values[i]) > LARGEST):
             code = lines[i] if lines[i] < n_lines - 2 else lines[i] - n_lines
-            values[i], known = settle_row(
-                *(seen, begin + i, size, sums, at + i, step, priors, prior_of[i]),
-                *(ranks[i], code, counted[i], form, held),
-            )
+            open_row = OpenRow(ranks[i], prior_of[i], seen, begin + i, size, sums, at + i, step)
+            values[i], known = settle_row(open_row, priors, code, counted[i], form, held)
             if not (known and abs(values[i]) <= LARGEST):
                 values[i], last = 0.0, ranks[i] + 1
         if ranks[i] < burned:

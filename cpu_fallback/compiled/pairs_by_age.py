@@ -222,7 +222,6 @@ class AgeWalk(PairWalk):
         self.steps = NO_NUMBERS if order.steps is None else freeze(order.steps, np.int64)
         self.given, self.order = rows, order
         self.held_rows: list[HeldRow] = []
-        self.ties = order.ties
 
     def encode(self) -> int:
         """Encode all tiles, and then those that were held; give the number of first ranks for exact code."""
@@ -241,7 +240,8 @@ class AgeWalk(PairWalk):
 
     def sum_tile(self, tile: Tile) -> tuple[Tile, Pieces | None]:
         """Read a tile, and set its priors; give the rows that leave, and its times; None if numbers are unknown."""
-        first, last = int(self.ties[tile.start]), int(self.ties[tile.start + tile.size - 1]) + 1
+        ties = self.order.ties
+        first, last = int(ties[tile.start]), int(ties[tile.start + tile.size - 1]) + 1
         ends, gone, steps = self.ends[first:last], self.gone[first:last], self.steps[first:last]
         pieces = Pieces(ends, ends, freeze(np.arange(last - first), np.int64), np.empty(0), gone, steps)
         leaving = self.leaver.tile(self.n_gone, int(gone[-1]) if len(gone) else 0)

@@ -110,9 +110,9 @@ def add_square(v: float, weight: float, centre: float, sums: Array, at: int) -> 
     apart, rest = two_sum(v, -centre)
     square = apart * apart
     part, part_low = weigh(square, product_error(square, apart, apart) + 2.0 * apart * rest, weight)
-    total, low, lost = add_pair(sums[np.uint64(at)], sums[np.uint64(at + 1)], part, part_low)
-    sums[np.uint64(at)], sums[np.uint64(at + 1)] = total, low
-    sums[np.uint64(at + 2)] += lost + (0.0 if rest == 0.0 and abs(weight) == 1.0 else abs(part) * PART_BOUND)
+    total, low, lost = add_pair(sums[np.uint64(at)], sums[np.uint64(at + Q_LINE_LOW)], part, part_low)
+    sums[np.uint64(at)], sums[np.uint64(at + Q_LINE_LOW)] = total, low
+    sums[np.uint64(at + Q_LINE_NOISE)] += lost + (0.0 if rest == 0.0 and abs(weight) == 1.0 else abs(part) * PART_BOUND)
 
 
 @inlined
@@ -231,7 +231,8 @@ def add_line(sums: Array, at: int, form: Form, out: Array, to: int) -> None:
     out[to + NOISE] += sums[at + NOISE] + lost
     if form.blends:
         from_, into = at + form.around, to + form.around
-        out[into], out[into + 1], lost = add_pair(out[into], out[into + 1], sums[from_], sums[from_ + 1])
+        low = into + Q_LINE_LOW
+        out[into], out[low], lost = add_pair(out[into], out[low], sums[from_], sums[from_ + Q_LINE_LOW])
         out[into + Q_LINE_NOISE] += sums[from_ + Q_LINE_NOISE] + lost
     if form.weighted:
         out[to + N], out[to + N_LOW], lost = add_pair(out[to + N], out[to + N_LOW], sums[at + N], sums[at + N_LOW])

@@ -175,9 +175,8 @@ class FusedOps(Protocol):
     """Operations that take one pass over the rows where other backends take several.
 
     A backend may lack some of them.  Without `descend_rows`, Python loops over the rows, and without `merge_pairs` over
-    the merges.  `log_odds_moments`, `conjunction_sums`,
-    `conjunction_gains`, `score_conjunctions`, `fold_sums`, `seen_from`, `sort_codes` and `encodings_by_age` are
-    replaced by array expressions.
+    the merges.  `log_odds_moments`, `conjunction_sums`, `conjunction_gains`, `score_conjunctions`, `fold_sums`,
+    `seen_from`, `sort_codes` and `encodings_by_age` are replaced by array expressions.
 
     The passes between sums and encodings serve the rules that `formulas.smoothing` names.  They are defined by
     array expressions, which backends without these passes use: `encoding_rule.SeenSums.table`,
