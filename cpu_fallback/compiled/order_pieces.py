@@ -8,7 +8,7 @@ from cpu_fallback.compiled.border import Array, kernel, stage
 from cpu_fallback.compiled.checkpoints import BEGINS, FROM_KEPT, KEEP_AFTER, KEEP_BEFORE
 from cpu_fallback.compiled.order_tiles import Tile
 from cpu_fallback.compiled.pair_encodings import Priors, write_priors
-from cpu_fallback.compiled.running_pairs import ALL_WIDTH, LANES, LARGEST_STEP, Form, add_line, see, sum_piece
+from cpu_fallback.compiled.running_pairs import ALL_WIDTH, LARGEST_STEP, Form, add_line, room_for_piece, see, sum_piece
 
 
 class Pieces(NamedTuple):
@@ -29,11 +29,11 @@ class Pieces(NamedTuple):
 @kernel
 def sum_pieces(tile: Tile, centre: float, form: Form, pieces: Pieces, first: int, last: int) -> bool:
     """Write the sums of pieces; tell whether all numbers of their rows are in range."""
-    known, lanes, shift = True, np.empty(LANES * LARGEST_STEP), tile.base - tile.start
+    known, room, shift = True, room_for_piece(), tile.base - tile.start
     for piece in range(first, last):
         begin = pieces.ends[piece - 1] if piece else tile.start
         to = pieces.sums[piece * LARGEST_STEP : (piece + 1) * LARGEST_STEP]
-        known &= sum_piece(tile.rows.numbers, begin + shift, pieces.ends[piece] + shift, centre, form, lanes, to)
+        known &= sum_piece(tile.rows.numbers, begin + shift, pieces.ends[piece] + shift, centre, form, room, to)
     return known
 
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import REAL, Array, Numbers, inlined, set_all, stage
+from cpu_fallback.compiled.border import REAL, Array, Numbers, counting, inlined, set_all, stage
 from cpu_fallback.compiled.closed_forms import plus, times, weigh
 from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.ties import two_sum
@@ -46,8 +46,8 @@ BLOCK_BEFORE = 2.0**-64
 OUTWEIGHS, NEARLY_ALL = 16.0, 0.999
 # A part of Q errs by at most so much of itself.
 PART_BOUND = 2.0**-100
-# Lines over which neighbouring rows are spread, so that additions need not wait for each other.
-LANES = 4
+# Neighbouring rows that are added up together, in vectors, and from how many rows on this pays.
+TOGETHER, SEVERAL = 512, 8
 
 
 class Form(NamedTuple):
@@ -105,14 +105,21 @@ def scale_pair(high: float, low: float, factor: float) -> tuple[float, float, fl
 
 
 @inlined
-def add_square(v: float, weight: float, centre: float, sums: Array, at: int) -> None:
-    """Add the part of Q of one row to a line whose Q is at `at`."""
+def square_of(v: float, weight: float, centre: float) -> tuple[float, float, float]:
+    """Give the part of Q of one row as a pair, and the bound of what it leaves out."""
     apart, rest = two_sum(v, -centre)
     square = apart * apart
     part, part_low = weigh(square, product_error(square, apart, apart) + 2.0 * apart * rest, weight)
+    return part, part_low, 0.0 if (rest == 0.0) & (abs(weight) == 1.0) else abs(part) * PART_BOUND
+
+
+@inlined
+def add_square(v: float, weight: float, centre: float, sums: Array, at: int) -> None:
+    """Add the part of Q of one row to a line whose Q is at `at`."""
+    part, part_low, noise = square_of(v, weight, centre)
     total, low, lost = add_pair(sums[np.uint64(at)], sums[np.uint64(at + Q_LINE_LOW)], part, part_low)
     sums[np.uint64(at)], sums[np.uint64(at + Q_LINE_LOW)] = total, low
-    sums[np.uint64(at + Q_LINE_NOISE)] += lost + (0.0 if rest == 0.0 and abs(weight) == 1.0 else abs(part) * PART_BOUND)
+    sums[np.uint64(at + Q_LINE_NOISE)] += lost + noise
 
 
 @inlined
@@ -252,18 +259,89 @@ def number_and_weight(numbers: Numbers, row: np.uint64, form: Form) -> tuple[flo
     return v, weight, product, product_error(product, weight, v)
 
 
+class PieceRoom(NamedTuple):
+    """Scratch space for neighbouring rows: target and weight, and pairs to be added up with their bounds."""
+
+    target: Array
+    weight: Array
+    high: Array
+    low: Array
+    noise: Array
+
+
+@counting
+def room_for_piece() -> PieceRoom:
+    """Give room for rows that are added up together."""
+    return PieceRoom(
+        np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER)
+    )
+
+
 @stage
-def sum_piece(numbers: Numbers, begin: int, end: int, centre: float, form: Form, lanes: Array, to: Array) -> bool:
-    """Write the sums of neighbouring rows; tell whether all of their numbers are in range."""
-    known, line = True, len(lanes) // LANES
-    set_all(lanes, 0.0)
-    for i in range(begin, end):
-        v, weight, product, error = number_and_weight(numbers, np.uint64(i), form)
+def add_half(high: Array, low: Array, noise: Array, other: Array, other_low: Array, other_noise: Array) -> None:
+    """Add pairs and their bounds to as many others."""
+    for i in range(len(other)):
+        high[i], low[i], lost = add_pair(high[i], low[i], other[i], other_low[i])
+        noise[i] += other_noise[i] + lost
+
+
+@stage
+def add_together(n: int, room: PieceRoom, to: Array, at: int) -> None:
+    """Add the first pairs of a room, half to half, to a sum whose lower number and bound follow it."""
+    while n > 1:
+        half = (n + 1) >> 1
+        add_half(
+            *(room.high[:half], room.low[:half], room.noise[:half]),
+            *(room.high[half:n], room.low[half:n], room.noise[half:n]),
+        )
+        n = half
+    to[at], to[at + 1], lost = add_pair(to[at], to[at + 1], room.high[0], room.low[0])
+    to[at + 2] += room.noise[0] + lost
+
+
+@stage
+def read_piece(numbers: Numbers, begin: int, n: int, form: Form, room: PieceRoom) -> bool:
+    """Read targets and weights of rows, and their products; tell whether all are in range."""
+    known = True
+    for i in range(n):
+        v, weight, product, error = number_and_weight(numbers, np.uint64(begin + i), form)
         known &= is_moderate(v) & is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
-        add_row(v, weight, product, error, centre, form, lanes, (i & (LANES - 1)) * line)
+        room.target[i], room.weight[i] = v, weight
+        room.high[i], room.low[i], room.noise[i] = product, error, 0.0
+    return known
+
+
+@stage
+def add_batch(numbers: Numbers, begin: int, n: int, centre: float, form: Form, room: PieceRoom, to: Array) -> bool:
+    """Add several neighbouring rows to a line; tell whether all of their numbers are in range."""
+    known = read_piece(numbers, begin, n, form, room)
+    add_together(n, room, to, S)
+    for i in range(n if form.blends else 0):
+        room.high[i], room.low[i], room.noise[i] = square_of(room.target[i], room.weight[i], centre)
+    if form.blends:
+        add_together(n, room, to, form.around)
+    if form.weighted:
+        for i in range(n):
+            room.high[i], room.low[i], room.noise[i] = room.weight[i], 0.0, 0.0
+        add_together(n, room, to, N)
+    else:
+        to[N] += n
+    return known
+
+
+@stage
+def sum_piece(numbers: Numbers, begin: int, end: int, centre: float, form: Form, room: PieceRoom, to: Array) -> bool:
+    """Write the sums of neighbouring rows; tell whether all of their numbers are in range."""
+    known = True
     set_all(to, 0.0)
     if form.blends:
         to[form.around + CENTRE_LINE] = centre
-    for lane in range(LANES):
-        add_line(lanes, lane * line, form, to, 0)
+    while end - begin >= SEVERAL:
+        n = min(end - begin, TOGETHER)
+        known &= add_batch(numbers, begin, n, centre, form, room, to)
+        begin += n
+    for i in range(begin, end):
+        v, weight, product, error = number_and_weight(numbers, np.uint64(i), form)
+        known &= is_moderate(v) & is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
+        add_row(v, weight, product, error, centre, form, to, 0)
     return known
