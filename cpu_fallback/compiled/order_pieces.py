@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from cpu_fallback.compiled.border import Array, kernel, stage
 from cpu_fallback.compiled.checkpoints import BEGINS, FROM_KEPT, KEEP_AFTER, KEEP_BEFORE
 from cpu_fallback.compiled.order_tiles import Tile

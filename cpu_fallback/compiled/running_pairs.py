@@ -272,9 +272,7 @@ class PieceRoom(NamedTuple):
 @counting
 def room_for_piece() -> PieceRoom:
     """Give room for rows that are added up together."""
-    return PieceRoom(
-        np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER)
-    )
+    return PieceRoom(np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER))
 
 
 @stage

@@ -1,6 +1,7 @@
 """Encodings in an order by pairs of floats with a bound, and by exact sums: both give the same bits."""
 
 from dataclasses import replace
+from fractions import Fraction
 from importlib import import_module
 from itertools import product
 
@@ -169,3 +170,28 @@ def test_next_to_no_row_of_plain_data_stays_open(
         assert_same(compiled, ordered, monkeypatch, data, RULES[rule])
     # Many categories see few short numbers, so that their variances are often ties, which exact sums settle.
     assert max(open_rows) <= 6
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 8, 9, 511, 513, 1_031, 1_536])
+@pytest.mark.parametrize(("weighted", "spread"), [(False, 3), (False, 140), (True, 3), (True, 140), (False, None)])
+def test_sums_of_a_piece_are_within_their_bounds(n_rows, weighted, spread):
+    # Of far numbers, and of products of long ones, pairs cannot hold all.  Formulas take 9/8 of a bound, for rounding.
+    sums, kernels = import_module("cpu_fallback.compiled.running_pairs"), import_module("cpu_fallback.compiled.border")
+    random = np.random.default_rng(n_rows)
+    if spread is None:
+        # Only when rows that were added up together meet others does a pair drop something.
+        target = np.repeat([1.0, 2.0**-60, 2.0**-131], sums.TOGETHER)[:n_rows]
+    else:
+        target = np.ldexp(random.normal(size=n_rows), random.integers(-spread, spread, n_rows, endpoint=True))
+    weight = random.random(n_rows) if weighted else np.ones(n_rows)
+    numbers = kernels.Numbers(target.view(np.uint64), kernels.REAL, weight.view(np.uint64), kernels.REAL)
+    around = sums.WEIGHED_STEP if weighted else sums.PLAIN_STEP
+    line, centre = np.empty(sums.LARGEST_STEP), float(target[0])
+    form = sums.Form(2 * around, around, weighted, True, False, RULES["blend"])
+    assert sums.sum_piece(numbers, 0, n_rows, centre, form, sums.room_for_piece(), line)
+    exact = [(Fraction(w), Fraction(w) * Fraction(v)) for v, w in zip(target, weight, strict=True)]
+    squares = [w * (Fraction(v) - Fraction(centre)) ** 2 for v, (w, _) in zip(target, exact, strict=True)]
+    for at, total in ((sums.S, sum(p for _, p in exact)), (around, sum(squares))):
+        assert abs(total - Fraction(line[at]) - Fraction(line[at + 1])) <= Fraction(line[at + 2]) * Fraction(9, 8)
+    low, lost = (line[sums.N_LOW], line[sums.N_LOST]) if weighted else (0.0, 0.0)
+    assert abs(sum(w for w, _ in exact) - Fraction(line[sums.N]) - Fraction(low)) <= Fraction(lost) * Fraction(9, 8)
