@@ -7,7 +7,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array, freeze, kernel
 from cpu_fallback.compiled.threads import run, shares
-from cpu_fallback.memory import empty
+from cpu_fallback.memory import cast, empty, zeros
 
 WORD_BITS = 64
 # Up to this number of words, NumPy sorts in less time than the passes take to start.
@@ -96,26 +96,26 @@ def count_codes(codes: Array, counts: Array) -> bool:
 
 
 @kernel
-def move_by_code(codes: Array, rising: bool, counts: Array, rows: Array, sorted_codes: Array) -> None:
+def move_by_code(codes: Array, counts: Array, rows: Array, sorted_codes: Array) -> None:
     """Write rows and codes in the order of the codes, from the number of rows of each; rows of a code keep theirs."""
     begin = np.int64(0)
     for code in range(len(counts)):
         begin += counts[code]
         counts[code] = begin - counts[code]
     for i in range(len(codes)):
-        at, place = np.uint64(codes[i]), np.uint64(i)
-        if not rising:
-            place = np.uint64(counts[at])
-            counts[at] += 1
+        at = np.uint64(codes[i])
+        place = np.uint64(counts[at])
+        counts[at] += 1
         rows[place], sorted_codes[place] = i, np.int64(codes[i])
 
 
 def sort_codes(codes: Array, n_codes: int, /) -> tuple[Array, Array]:
     """Give rows in the order of their codes, and these codes; see `gpu_encode.seam.ops.FusedOps`."""
-    given, counts = freeze(codes, np.int32), np.zeros(n_codes, np.int64)
-    rising = count_codes(given, counts)
+    given, counts = freeze(codes, np.int32), zeros(n_codes, np.int64)
+    if count_codes(given, counts):
+        return indices(len(codes), np.int64), cast(codes, np.int64)
     rows, sorted_codes = empty(len(codes), np.int64), empty(len(codes), np.int64)
-    move_by_code(given, rising, counts, rows, sorted_codes)
+    move_by_code(given, counts, rows, sorted_codes)
     return rows, sorted_codes
 
 

@@ -313,6 +313,9 @@ class ValueCounts:
     def of(cls, frame: Frame | Pieces, column: Any, role: str, ops: Ops) -> Self:
         """Count the rows of each value of a column that the scheme reads: a column of X, or an array."""
         codes, vocabulary, _ = column_keys(frame, column, role, ops)
+        if len(vocabulary) == len(codes):
+            # All values differ.
+            return cls(role, vocabulary, np.ones(len(codes), np.int64), codes)
         return cls(role, vocabulary, ops.to_host(np.bincount(codes, minlength=len(vocabulary))), codes)
 
     def __add__(self, other: "ValueCounts") -> "ValueCounts":
