@@ -17,6 +17,7 @@ from sklearn.base import clone
 from gpu_encode.cli.columns import find_column, key_name
 from gpu_encode.cli.transform import load
 from gpu_encode.encoders.base import names_at_fit
+from gpu_encode.encoders.notebook import write_weight
 from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
 from gpu_encode.fitting.model import counts_of, target_parts
 from gpu_encode.methods.cluster.encoder import ClusterEncoder
@@ -243,5 +244,5 @@ def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
             table.add_column(escape(printable(name)), justify="right")
         for row in one["top"]:
             numbers = (escape(printable(text_of(one))) for one in row["encodings"][: len(shown)])
-            table.add_row(escape(printable(text_of(row["category"]))), f"{row['weight']:,.6g}", *numbers)
+            table.add_row(escape(printable(text_of(row["category"]))), write_weight(row["weight"]), *numbers)
         console.print(table)

@@ -55,7 +55,7 @@ def describe_means(summary: KeySummary) -> str:
     """
     moves = np.abs(summary.moves) * summary.weights
     order = np.argsort(-np.nan_to_num(moves, nan=-1.0), kind="stable")[:MOST_MOVES]
-    rows = [write(float(weight)) for weight in summary.weights[order]]
+    rows = [write_weight(float(weight)) for weight in summary.weights[order]]
     columns = (rows, *(write_alike(each[order]) for each in (summary.means, summary.encodings, summary.moves)))
     lines = [
         cells("td", [shorten(category), *texts])
@@ -98,6 +98,17 @@ def write_alike(values: Any) -> list[str]:
         return [write(float(value)) for value in values]
     decimals = max(4 - int(np.floor(np.log10(largest))), 0)
     return [f"{value:.{decimals}f}" for value in values]
+
+
+def write_weight(weight: float) -> str:
+    """Write a number of rows with all of its digits, and a sum of weights with six.
+
+    Examples
+    --------
+    >>> write_weight(1234567.0), write_weight(1234567.25), write_weight(0.123456789)
+    ('1,234,567', '1,234,567', '0.123457')
+    """
+    return f"{weight:,.0f}" if weight.is_integer() or weight >= 1e6 else f"{weight:,.6g}"
 
 
 def write(value: Any) -> str:

@@ -533,7 +533,8 @@ def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Piece
     """Raise ValueError unless all values are integers of at least zero; the error names the first wrong row."""
     values = keys.vocabulary.to_numpy()
     if keys.vocabulary.kind == "text":
-        raise with_piece(source, RowError(f"{named} must be integers. Row ", 0, f" has {values[int(keys.codes[0])]}."))
+        told = f" has {values[int(keys.codes[0])]}. To keep equal values in one fold, write GroupKFold(groups=...)."
+        raise with_piece(source, RowError(f"{named} must be integers. Row ", 0, told))
     if keys.vocabulary.kind != "number":
         raise ValueError(f"{named} must be integers of at least 0. Got {keys.vocabulary.kind} values.")
     for wrong, law in ((values != values // 1, "must be integers"), (values < 0, "must not be negative")):

@@ -288,7 +288,8 @@ def size_of_device(device_memory: Any) -> int:
     """Give the bytes of a GPU; ValueError for fewer than any GPU has."""
     free = read_size(device_memory, "device_memory")
     if free < LEAST_DEVICE:
-        said = f" Did you mean '{device_memory}GiB'?" if isinstance(device_memory, Integral) else ""
+        number = isinstance(device_memory, Integral) or str(device_memory).strip().isdecimal()
+        said = f" Did you mean '{str(device_memory).strip()}GiB'?" if number else ""
         raise ValueError(f"device_memory={device_memory!r} is {free:,} bytes, less than any GPU has.{said}")
     return free
 

@@ -69,6 +69,13 @@ def test_people_get_tables(run: Callable[[str], None], options: str, capsys: pyt
     assert "Bonn" not in said
 
 
+def test_millions_of_rows_are_told_to_the_last_one(capsys: pytest.CaptureFixture[str], tmp_path) -> None:
+    encoder = gpu_encode.TargetEncoder(columns=["shop"])
+    encoder.fit(pd.DataFrame({"shop": ["a", "b"]}), [0, 1], sample_weight=[1_234_567, 2]).save(tmp_path / "one.model")
+    assert main(["inspect", str(tmp_path / "one.model")]) == 0
+    assert "1,234,567 " in capsys.readouterr().out.partition("category")[2]
+
+
 def test_an_unknown_column_is_a_mistake(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
     run(f"{FIT} sold --columns city")
     assert ".: is a folder, and no model" in refused("inspect .").replace(". is", ".: is")

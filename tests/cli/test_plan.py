@@ -77,6 +77,7 @@ def test_refusals(refused):
     assert "one column, not 2" in refused("plan orders.parquet --target sold,price --columns shop")
     assert "name its column with --target" in refused("plan orders.parquet --columns shop")
     assert "device_memory must be" in refused("plan orders.parquet --target sold --columns shop --device-memory much")
+    assert "Did you mean '80GiB'?" in refused("plan orders.parquet --target sold --columns shop --device-memory 80")
     assert "'rows'" in refused("plan orders.parquet --target sold --columns shop --rows 0")
     assert "no column 'shp'" in refused("plan orders.parquet --target sold --columns shp")
 

@@ -220,7 +220,7 @@ SCHEMES = [
     ("fractional folds", np.array([0, 0.5, 1] * 4), "fold numbers must be integers. Row 1 has 0.5"),
     ("missing folds", [0, 1, None] * 4, "fold numbers holds 4 missing values, the first in row 2. Fill or"),
     ("folds of text", list("aabbaabbaabb"), "fold numbers must be integers. Row 0 has a"),
-    ("a fold column of text", "shop", "The fold numbers column 'shop' must be integers. Row 0 has p"),
+    ("a fold column of text", "shop", r"'shop' must be integers. Row 0 has p. To keep .* GroupKFold\(groups="),
     ("a fold column of dates", "day", "The fold numbers column 'day' must be integers.* Got datetime values"),
     ("a single fold", np.zeros(12, int), "hold a single fold, .* Give at least two folds"),
     ("too few fold numbers", [0, 1], "X has 12 rows and fold numbers 2"),

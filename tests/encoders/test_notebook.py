@@ -54,6 +54,11 @@ def test_the_largest_moves_come_first():
         assert len({len(row[column].partition(".")[2]) for row in rows}) == 1
 
 
+def test_millions_of_rows_are_told_to_the_last_one():
+    encoder = TargetEncoder(smooth=10.0).fit([["a"], ["b"], ["b"]], [0, 1, 0], sample_weight=[1234567, 2.5, 0.25])
+    assert {row[0]: row[1] for row in rows_of(learned(encoder))} == {"a": "1,234,567", "b": "2.75"}
+
+
 @pytest.mark.parametrize(("cv", "told"), [(5, "5 folds"), (KFold(3), "KFold(n_splits=3)")])
 def test_a_number_of_folds_is_told_in_words(cv, told):
     page = learned(TargetEncoder(cv=cv).fit(np.arange(20)[:, None] % 3, np.arange(20) % 2))

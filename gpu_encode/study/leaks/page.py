@@ -38,17 +38,17 @@ STYLE = """
 
 def page(report: "LeakReport") -> str:
     """Give one page that needs no other file."""
-    title = in_html(f"Leak report: {report.encoder}")
+    title, content = in_html(f"Leak report: {report.encoder}"), body(report, "h1")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n</head>\n<body>\n{body(report)}\n</body>\n</html>\n"
+        f"<title>{title}</title>\n</head>\n<body>\n<main>\n{content}\n</main>\n</body>\n</html>\n"
     )
 
 
-def body(report: "LeakReport") -> str:
-    """Give the report as a part of a page."""
+def body(report: "LeakReport", heading: str = "h2") -> str:
+    """Give the report as a part of a page, below a heading of this level."""
     scored = (
         f"Scores are those of trees with {LEAVES} leaves, on rows to which they were not fitted: on training "
         f"encodings and on encodings of new rows; lines are intervals of {1 - report.level:.0%}. 0.5 is chance. If no "
@@ -59,7 +59,7 @@ def body(report: "LeakReport") -> str:
     lines = [
         f"<style>\n{STYLE}\n</style>",
         '<div class="gpu-encode-leaks">',
-        f"<h2>Leak report: {in_html(report.encoder)}</h2>",
+        f"<{heading}>Leak report: {in_html(report.encoder)}</{heading}>",
         f"<p><strong>{in_html(report.advice)}</strong></p>",
         *(f"<p>{in_html(risk)}</p>" for risk in report.risks),
         *table(report),

@@ -20,7 +20,8 @@ from gpu_encode.words.errors.targets import missing_targets
 class CalibrationDisplay(Display):
     """Rows in bins of about equal size by their encoding: the mean of each bin, and twice its standard error.
 
-    Rows of one encoding are in one bin, so a common category can make a bin larger, and other bins fewer.
+    Rows of one encoding are in one bin, so a common category can make a bin larger, and other bins fewer. Rows whose
+    encoding is NaN are left out.
 
     Parameters
     ----------
@@ -93,6 +94,10 @@ class CalibrationDisplay(Display):
             other = target[~np.isin(target, classes)].tolist()[0]
             raise ValueError(f"y has labels that fit has not seen, such as {other!r}; fit has seen {classes.tolist()}.")
         numbers = (target == classes[1]) if kind == "binary" else target
+        known = ~np.isnan(encoded)
+        if not known.any():
+            raise ValueError(f"All {len(encoded)} rows have NaN as their encoding of {name!r}: nothing to draw.")
+        encoded, numbers = encoded[known], numbers[known]
         bins = bin_rows(encoded, n_bins)
         values = [numbers[rows].astype(np.float64) for rows in bins]
         errors = [value.std(ddof=1) / np.sqrt(len(value)) if len(value) > 1 else 0.0 for value in values]
@@ -117,4 +122,4 @@ def bin_rows(encoded: NDArray[np.float64], n_bins: int) -> list[NDArray[np.intp]
     middles = starts + (counts - 1) // 2
     ends = np.cumsum([len(rows) for rows in np.array_split(order, n_bins)])
     of_row = np.repeat(np.searchsorted(ends, middles, side="right"), counts)
-    return np.split(order, np.flatnonzero(np.diff(of_row)) + 1) if len(order) else []
+    return np.split(order, np.flatnonzero(np.diff(of_row)) + 1)

@@ -119,6 +119,18 @@ def test_rows_of_one_encoding_are_in_one_bin(sizes, n_bins):
         np.testing.assert_allclose(first.means, expected, rtol=1e-12)
 
 
+def test_calibration_leaves_rows_without_an_encoding_out(rows):
+    X, y = rows
+    encoder = TargetEncoder(columns=["city"], handle_unknown="nan").fit(X, y)
+    strangers = X[:20].assign(city="new")
+    display = CalibrationDisplay.from_estimator(encoder, pd.concat([X, strangers]), np.append(y, y[:20]))
+    alone = CalibrationDisplay.from_estimator(encoder, X, y)
+    for name in ("encodings", "means", "errors"):
+        assert getattr(display, name).tolist() == getattr(alone, name).tolist()
+    with pytest.raises(ValueError, match="All 20 rows have NaN as their encoding of 'city'"):
+        CalibrationDisplay.from_estimator(encoder, strangers, y[:20])
+
+
 def test_a_joint_key_has_a_cell_for_each_category(rows, displays, encoder):
     display = displays["joint"]
     assert display.values == ([*"abcde"], ["mo", None])
