@@ -37,7 +37,7 @@ def test_sql_runs(tables: str, run: Callable[[str], None]) -> None:
     run(FIT)
     run(f"{QUERY} orders {tables}")
     script = Path("orders.sql/encode.sql" if "--tables" in tables.split() else "orders.sql").read_text()
-    assert script.startswith("-- gpu_encode TargetEncoder: library ")
+    assert script.startswith("-- gpu_encode TargetEncoder(): library ")
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE orders AS SELECT * FROM 'orders.parquet'")
         found = connection.execute(script).df()

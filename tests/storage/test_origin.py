@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from sklearn.model_selection import KFold
 
 import gpu_encode as ge
 from gpu_encode.cli import main
@@ -172,7 +173,7 @@ def told_by_exports(encoder, **leaving):
     from gpu_encode.serve.export import to_sql
 
     first = to_sql(encoder, "rows", **leaving).splitlines()[0]
-    assert first.startswith("-- gpu_encode TargetEncoder: library ")
+    assert first.startswith(f"-- gpu_encode TargetEncoder{'' if leaving else '()'}: library ")
     told = dict(fact.split() for fact in first.partition(": ")[2].split(", "))
     yield told | {"rows": float(told["rows"])}
     pytest.importorskip("onnx")
@@ -189,3 +190,48 @@ def test_exports_tell_the_origin_but_no_fingerprint_of_what_they_hide(leaving):
     told = [*told_by_exports(encoder, **leaving)]
     assert len(told) >= 3
     assert all(one == expected for one in told)
+
+
+def told_parameters(encoder, **leaving):
+    """Give the parameters as each export tells them."""
+    yield json.loads(to_json(encoder, **leaving)).get("parameters")
+    for table in to_arrow(encoder, **leaving).values():
+        yield json.loads(table.schema.metadata[b"gpu_encode"]).get("parameters")
+    pytest.importorskip("onnx")
+    from gpu_encode.serve.export import to_onnx
+
+    graph = to_onnx(encoder, passed=False, **leaving)
+    yield next((json.loads(one.value) for one in graph.metadata_props if one.key == "parameters"), None)
+
+
+def test_exports_tell_the_parameters(tmp_path):
+    X = pd.DataFrame(ROWS[["city", "zip"]])
+    scheme = ge.GroupKFold(3, groups="zip")
+    encoder = fit(X, columns=["city"], smooth=ge.Sigmoid(5, 2), cv=scheme, random_state=None)
+    expected = {"smooth": "Sigmoid(f=2, k=5)", "cv": "GroupKFold(groups='zip', n_splits=3)", "random_state": "None"}
+    encoder.save(tmp_path / "model")
+    for one in (encoder, ge.load(tmp_path / "model")):
+        assert all(told == expected for told in told_parameters(one))
+    for leaving in ({"min_count": 3}, {"hash_key": b"sixteen bytes and more"}):
+        assert all(told is None for told in told_parameters(encoder, **leaving))
+    pytest.importorskip("sqlglot")
+    from gpu_encode.serve.export import to_sql
+
+    first = to_sql(encoder, "rows").splitlines()[0]
+    assert first.startswith(f"-- gpu_encode TargetEncoder({', '.join(map('='.join, expected.items()))}): library ")
+
+
+def test_parameters_in_exports_are_short_single_lines_of_no_category():
+    class Splitter(KFold):
+        def __repr__(self):
+            return "a\n; DROP TABLE rows --\r" + object.__repr__(self) + "x" * 1000
+
+    X = pd.DataFrame(ROWS[["city"]])
+    encoder = ge.TargetEncoder(categories=[[*X["city"].dropna().unique()]], cv=Splitter(3)).fit(X, SOLD)
+    told = json.loads(to_json(encoder))["parameters"]
+    assert list(told) == ["cv"]
+    assert told["cv"].isprintable()
+    assert len(told["cv"]) <= 300
+    assert " at 0x" not in told["cv"]
+    folds = ge.TargetEncoder(cv=np.arange(len(X)) % 3).fit(X, SOLD)
+    assert len(json.loads(to_json(folds))["parameters"]["cv"]) <= 300

@@ -14,7 +14,15 @@ from gpu_encode.encoders.base import Encoder, check_unique, names_at_fit
 from gpu_encode.encoders.row_encoder import kept_positions
 from gpu_encode.fitting.model import Model, target_parts
 from gpu_encode.seam.ops import host
-from gpu_encode.serve.export.tables import Answer, EncoderTables, KeyTable, LevelTable, origin_to_leave, tables_to_leave
+from gpu_encode.serve.export.tables import (
+    Answer,
+    EncoderTables,
+    KeyTable,
+    LevelTable,
+    origin_to_leave,
+    parameters_to_leave,
+    tables_to_leave,
+)
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import KINDS
@@ -62,9 +70,10 @@ def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None =
         - ``output_encoding``, for each output of the key: what `transform` gives.
         - its indicators, under the names of their outputs.
 
-        The schema's metadata hold JSON under ``gpu_encode``: ``version``, ``encoder``, its ``origin`` (`origin_`),
-        ``names`` of all outputs in order, ``keys`` with the columns that each key reads and the encodings of a row that
-        is ``unknown`` or ``missing`` (null if it is refused), and ``key`` and ``level`` of this table.
+        The schema's metadata hold JSON under ``gpu_encode``: ``version``, ``encoder``, its ``origin`` (`origin_`) and
+        ``parameters``, ``names`` of all outputs in order, ``keys`` with the columns that each key reads and the
+        encodings of a row that is ``unknown`` or ``missing`` (null if it is refused), and ``key`` and ``level`` of this
+        table.
 
     Raises
     ------
@@ -104,6 +113,8 @@ def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None =
             "to_onnx and to_polars write these; save() keeps the encoder."
         )
     told = describe(encoder, tables) | {"origin": origin_to_leave(encoder, min_count, hash_key)}
+    if (parameters := parameters_to_leave(encoder, min_count, hash_key)) is not None:
+        told["parameters"] = parameters
     exported = {}
     for number, (key, described) in enumerate(zip(tables.keys, told["keys"], strict=True)):
         outputs, sums = outputs_of(encoder, tables, number), level_sums(encoder._model, number)

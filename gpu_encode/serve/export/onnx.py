@@ -11,7 +11,7 @@ from gpu_encode.encoders.base import Encoder, names_at_fit
 from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.onnx_graph import Graph
 from gpu_encode.serve.export.onnx_nodes import InputColumn, is_number, needed_columns, write_encodings
-from gpu_encode.serve.export.tables import EncoderTables, origin_to_leave, tables_to_leave
+from gpu_encode.serve.export.tables import EncoderTables, origin_to_leave, parameters_to_leave, tables_to_leave
 from gpu_encode.words.errors.parameters import bad_option
 from gpu_encode.words.errors.tables import unknown_column
 
@@ -64,7 +64,7 @@ def to_onnx(
     onnx.ModelProto
         Its output "encodings", of shape (n_rows, n_outputs), has the bits of `transform`, in the encoder's dtype;
         if columns pass through, all are cast to a type that holds both.  The names of its columns are its metadata
-        "names", as a list in JSON; the encoder's `origin_` is its metadata "origin".
+        "names", as a list in JSON; the encoder's `origin_` and parameters are its metadata "origin" and "parameters".
 
     Raises
     ------
@@ -113,7 +113,10 @@ def to_onnx(
     dtype = np.result_type(encoder._output_type, *(dtypes[label] for label in through))
     encodings = write_encodings(graph, tables, columns, through, dtype, missing_text)
     names = tables.names if passed else tables.names[: len(tables.order)]
-    return graph.model(encodings, dtype, names, origin_to_leave(encoder, min_count, hash_key))
+    told: dict[str, Any] = {"origin": origin_to_leave(encoder, min_count, hash_key)}
+    if (parameters := parameters_to_leave(encoder, min_count, hash_key)) is not None:
+        told["parameters"] = parameters
+    return graph.model(encodings, dtype, names, told)
 
 
 def column_inputs(graph: Graph, types: Mapping[str, np.dtype[Any]]) -> dict[str, InputColumn]:

@@ -61,8 +61,8 @@ class Graph:
         self.constants.append(from_array(array, name))
         return name
 
-    def model(self, matrix: str, dtype: np.dtype[Any], names: Sequence[str], origin: Mapping[str, Any]) -> "ModelProto":
-        """Give the model, with one matrix of named columns as its output, and the origin of the encoder."""
+    def model(self, matrix: str, dtype: np.dtype[Any], names: Sequence[str], told: Mapping[str, Any]) -> "ModelProto":
+        """Give the model, with one matrix of named columns as its output, and what else it tells as metadata."""
         from onnx import helper
 
         output = self.named("encodings")
@@ -71,7 +71,7 @@ class Graph:
         graph = helper.make_graph(nodes, "encoder", self.inputs, outputs, self.constants)
         versions = [helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)]
         model = helper.make_model(graph, producer_name="gpu_encode", opset_imports=versions, ir_version=FORMAT)
-        helper.set_model_props(model, {"names": json.dumps(names), "origin": json.dumps(origin)})
+        helper.set_model_props(model, {name: json.dumps(fact) for name, fact in {"names": names, **told}.items()})
         return model
 
 

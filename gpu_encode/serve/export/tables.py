@@ -10,7 +10,10 @@ The encoding of a row for a key is decided in this order:
 4. all other rows get `unknown`.
 """
 
+import inspect
+import re
 from collections.abc import Sequence
+from reprlib import Repr
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +34,7 @@ from gpu_encode.tables.categories.hierarchy import Derived
 from gpu_encode.tables.categories.keys import CategoryIndex
 from gpu_encode.tables.frames.labels import in_arrow
 from gpu_encode.words.errors.parameters import check_number
+from gpu_encode.words.terminal import printable
 
 # The answer for a row and key: its encodings, then its indicators; None if a policy refuses the row.
 Answer = tuple[Any, ...] | None
@@ -209,6 +213,24 @@ def origin_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) 
     """Give what an export tells of the origin of an encoder: no fingerprint of values that it hides."""
     told = encoder.origin_
     return {name: value for name, value in told.items() if name != "learned" or not (min_count or hash_key)}
+
+
+def parameters_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> dict[str, str] | None:
+    """Write the parameters that are not the default ones, as in Python; None if the export hides values.
+
+    The columns are left out, since an export tells them, and so is a list of categories.
+    """
+    if min_count or hash_key:
+        return None
+    short, told = Repr(), {}
+    short.maxdict, short.maxstring, short.maxother = 20, 100, 300
+    given = encoder.get_params(deep=False)
+    for name, parameter in inspect.signature(type(encoder)).parameters.items():
+        text, default = short.repr(given.get(name)), short.repr(parameter.default)
+        if name in given and name not in ("columns", "categories") and text != default:
+            # An object without a text of its own would give the address of its memory.
+            told[name] = printable(" ".join(re.sub(" at 0x[0-9a-fA-F]+", "", text).split()))
+    return told
 
 
 def hidden(key: KeyTable, hash_key: bytes) -> KeyTable:

@@ -21,7 +21,13 @@ from gpu_encode.serve.export.sql.levels import LevelRows, with_rows
 from gpu_encode.serve.export.sql.names import check_distinct, level_table, named_table, prefix_beside
 from gpu_encode.serve.export.sql.query import Query, levels_of
 from gpu_encode.serve.export.sql.values import DIALECTS, SUBSTITUTED
-from gpu_encode.serve.export.tables import EncoderTables, origin_to_leave, tables_to_leave, without_refused
+from gpu_encode.serve.export.tables import (
+    EncoderTables,
+    origin_to_leave,
+    parameters_to_leave,
+    tables_to_leave,
+    without_refused,
+)
 from gpu_encode.tables.categories.hierarchy import Prefixes
 from gpu_encode.words.errors.parameters import bad_option
 
@@ -73,8 +79,8 @@ def to_sql(
     Returns
     -------
     str
-        A SELECT statement, after a comment with the encoder's `origin_`.  Encodings are double precision numbers,
-        integers or text; columns that pass through are unchanged.
+        A SELECT statement, after a comment with the encoder's parameters and its `origin_`.  Encodings are double
+        precision numbers, integers or text; columns that pass through are unchanged.
 
     Raises
     ------
@@ -194,14 +200,16 @@ def to_sql_tables(
 
 
 def comment(encoder: Encoder, min_count: float, hash_key: bytes | None) -> str:
-    """Tell in a line where an encoder comes from."""
+    """Tell in a line what an encoder is and where it comes from."""
     origin = origin_to_leave(encoder, min_count, hash_key)
+    parameters = parameters_to_leave(encoder, min_count, hash_key)
+    given = "" if parameters is None else f"({', '.join(f'{name}={text}' for name, text in parameters.items())})"
     facts = [
         f"{name} {f'{value:,.15g}' if isinstance(value, float) else value}"
         for name, value in origin.items()
         if value is not None
     ]
-    return f"-- gpu_encode {type(encoder).__name__}: {', '.join(facts)}"
+    return f"-- gpu_encode {type(encoder).__name__}{given}: {', '.join(facts)}"
 
 
 def check_names(tables: EncoderTables, keep: Sequence[str], at_fit: Sequence[str], dialect: str) -> None:
