@@ -316,7 +316,7 @@ def moment_rows(
             spread_rows(seen, line, own, n, shape, room, summed, out.fraction[output], out.exponent[output])
 
 
-@stage
+@separate
 def prior_rows(
     seen: Array, line: int, n: int, cell_rule: CellRule, room: Room, number: BlockWeights, out: BlockMoments
 ) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, codes_of, counting, freeze, inlined, kernel, set_all, stage
+from cpu_fallback.compiled.border import Array, codes_of, counting, freeze, inlined, kernel, separate, set_all, stage
 from cpu_fallback.compiled.sums import add_tables, tables
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
@@ -322,7 +322,7 @@ def variance_of(n_parts: int, margins: Array, found: Array) -> float:
     return max(found[SPREAD] - found[FREEDOM], 0.0) / found[TOTAL] if known else 0.0
 
 
-@stage
+@separate
 def gain_of(
     own: Array, weight: Array, score: Array, variance: float, ridge: float, numbers: Array, steps: Array
 ) -> float:
@@ -355,7 +355,7 @@ class ViewRoom(NamedTuple):
     means: Array
 
 
-@counting
+@separate
 def see_view(
     own: Array, totals: Array, hidden: Array, at: Array, first: Array, numbers: Array, room: ViewRoom, found: Array
 ) -> float:

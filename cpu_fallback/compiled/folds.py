@@ -17,6 +17,7 @@ from cpu_fallback.compiled.border import (
     fold_source,
     freeze,
     kernel,
+    separate,
     set_all,
     stage,
 )
@@ -131,7 +132,7 @@ def fill_contiguous(source: FoldSource, first: int, out: Array) -> None:
         done += count
 
 
-@stage
+@separate
 def fill_folds(source: FoldSource, start: int, out: Array, room: tuple[Array, Array, Array]) -> None:
     """Write the fold numbers of the chunk's rows from `start` on."""
     first = source.first_row + start

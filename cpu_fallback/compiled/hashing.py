@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel, stage
+from cpu_fallback.compiled.border import Array, freeze, kernel, stage
 from cpu_fallback.memory import empty, zeros
 
 FEWEST_SLOTS = 1 << 10
@@ -63,7 +63,7 @@ def codes_by_hash(words: Array, start: int, stop: int, codes: Array) -> Array:
     first = empty(n_slots // 2, np.int64)
     while True:
         table, shift = blank(n_slots)
-        fill(table, shift, words[first[:count]])
+        fill(table, shift, freeze(words[first[:count]], np.uint64))
         start, count = number_words(words, start, stop, codes, table, shift, first, count)
         if start == stop:
             return first[:count]

@@ -9,17 +9,19 @@ This file uses numba's private interface of passes and of libraries of code.
 
 from collections.abc import Callable
 from functools import cache
+from itertools import chain, islice
 from typing import Any
 
 from llvmlite.binding import Linkage, parse_assembly
 from numba import njit, types
-from numba.core import ir
+from numba.core import config, ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import IRLegalization, NativeLowering
+from numba.core.typed_passes import InlineOverloads, IRLegalization, NativeLowering
 from numba.core.types.misc import unliteral
+from numba.core.untyped_passes import InlineClosureLikes
 
 from cpu_fallback.compiled.kernel_files import SEPARATE, KernelCache
 
@@ -27,6 +29,8 @@ ENVIRONMENT = "_ZN08NumbaEnv"
 # A part with more instructions is not copied into its callers, since the time to compile a function grows faster than
 # the function.
 LARGE = 100
+# Kernels have no functions inside functions, and call none that numba would copy into its own representation of code.
+UNUSED = (InlineClosureLikes, InlineOverloads)
 
 
 class WithoutEngine:
@@ -76,30 +80,49 @@ def check_that_parts_are_called(state: Any) -> None:
             raise TypeError(message)
 
 
+def has_arrays(context: Any, kind: Any) -> bool:
+    """Tell whether values of a type are, or hold, arrays."""
+    return bool(context.data_model_manager[kind].contains_nrt_meminfo())
+
+
 def check_that_arrays_are_counted(state: Any) -> None:
     """Refuse a part that counts no references, but returns or receives arrays, which would never be freed."""
     given = [signature.return_type for _, signature in calls_of(state)]
-    models = state.targetctx.data_model_manager
-    if not state.flags.nrt and any(models[kind].contains_nrt_meminfo() for kind in (state.return_type, *given)):
+    if not state.flags.nrt and any(has_arrays(state.targetctx, kind) for kind in (state.return_type, *given)):
         message = (
             f"{state.func_id.func_qualname} gives arrays, or calls a function that does: decorate it with `counting`"
         )
         raise TypeError(message)
 
 
+def library_of(state: Any) -> Any:
+    """Give a new library, whose functions are only simplified before they are joined, since all passes follow then."""
+    check_that_parts_are_called(state)
+    state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
+    optimize = state.library._optimize_functions
+
+    def simplify(module: Any) -> None:
+        level, config.OPT = config.OPT, min(config.OPT, 1)
+        try:
+            optimize(module)
+        finally:
+            config.OPT = level
+
+    state.library._optimize_functions = simplify
+    return state.library
+
+
 def leave_to_callers(state: Any) -> None:
     """Create the library that the next pass would create, but without optimisation and machine code."""
-    check_that_parts_are_called(state)
     check_that_arrays_are_counted(state)
-    state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
-    state.library._codegen = WithoutEngine(state.library._codegen)
-    state.library._optimize_final_module = lambda: None
+    library = library_of(state)
+    library._codegen = WithoutEngine(library._codegen)
+    library._optimize_final_module = lambda: None
 
 
 def take_in(state: Any) -> None:
     """Create the library that the next pass would create, with the code of all parts in it but separate ones."""
-    check_that_parts_are_called(state)
-    state.library = library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
+    library = library_of(state)
     library.enable_object_caching()
     optimize = library._optimize_final_module
 
@@ -129,7 +152,8 @@ def can_mark_functions() -> bool:
 def is_large(function: Any) -> bool:
     """Tell whether a part is so large that it stays a separate function."""
     asked_for = any(b"alwaysinline" in attributes for attributes in function.attributes)
-    return not asked_for and sum(1 for block in function.blocks for _ in block.instructions) > LARGE
+    instructions = chain.from_iterable(block.instructions for block in function.blocks)
+    return not asked_for and next(islice(instructions, LARGE, None), None) is not None
 
 
 def refer(state: Any) -> None:
@@ -169,17 +193,23 @@ class Passes(PassManager):
             step(state)
 
 
+def passes_of(state: Any, *added: tuple[Any, Any]) -> list[Any]:
+    """Give numba's passes with ours, each after one of numba's, and without those for what kernels do not use."""
+    passes = DefaultPassBuilder.define_nopython_pipeline(state)
+    for ours, place in added:
+        passes.add_pass_after(ours, place)
+    passes.passes = [given for given in passes.passes if given[0] not in UNUSED]
+    passes.__class__ = Passes
+    passes.finalize()
+    return [passes]
+
+
 class Kernel(CompilerBase):
     """Numba's passes for a function that Python calls; all its parts are included in it."""
 
     def define_pipelines(self) -> list[Any]:
         """Give the passes."""
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(TAKE_IN, IRLegalization)
-        passes.add_pass_after(REFER, NativeLowering)
-        passes.__class__ = Passes
-        passes.finalize()
-        return [passes]
+        return passes_of(self.state, (TAKE_IN, IRLegalization), (REFER, NativeLowering))
 
 
 class Part(CompilerBase):
@@ -187,11 +217,7 @@ class Part(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         """Give the passes."""
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(LEAVE, IRLegalization)
-        passes.__class__ = Passes
-        passes.finalize()
-        return [passes]
+        return passes_of(self.state, (LEAVE, IRLegalization))
 
 
 class SeparatePart(Kernel):
@@ -204,14 +230,25 @@ class SeparatePart(Kernel):
         return super().define_pipelines()
 
 
+def serves(known: tuple[Any, ...], given: tuple[Any, ...]) -> bool:
+    """Tell whether code for some types can be called with others, which differ at most in arrays that are writable."""
+    frozen = [kind.copy(readonly=True) if isinstance(kind, types.Array) else kind for kind in given]
+    return len(known) == len(given) and all(map(lambda one, *others: one in others, known, given, frozen))
+
+
 class Stage(CPUDispatcher):
     """A part of kernels.  If Python calls it, as tests and the simulator of a GPU do, it becomes a kernel itself."""
 
     as_kernel: Any = None
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Give the code for these types: the same for all numbers of a type, even if a caller gives a constant."""
-        return super().get_call_template(tuple(map(unliteral, args)), kws)
+        """Give the code for these types: the same for all numbers of a type, even if a caller gives a constant.
+
+        If the part was compiled for read-only arrays before, and gives no array, this code serves others, too.
+        """
+        given, context = tuple(map(unliteral, args)), self.targetctx
+        plain = (known for known, code in self.overloads.items() if not has_arrays(context, code.signature.return_type))
+        return super().get_call_template(next((known for known in plain if serves(known, given)), given), kws)
 
     def __call__(self, *given: Any) -> Any:
         """Call it as a kernel."""

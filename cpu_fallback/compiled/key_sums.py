@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.addition import add_rows
-from cpu_fallback.compiled.border import BLOCK, NO_CODES, Array, RowParts, freeze, kernel, parts_of, set_all, stage
+from cpu_fallback.compiled.border import (
+    BLOCK,
+    NO_CODES,
+    Array,
+    RowParts,
+    freeze,
+    kernel,
+    parts_of,
+    separate,
+    set_all,
+    stage,
+)
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.folds import fold_numbers
 from cpu_fallback.compiled.sums import take_occupied
@@ -89,7 +100,7 @@ def join_column(codes: Array, radix: np.uint32, is_first: bool, cells: Array) ->
             cells[i] = cells[i] * radix + np.uint32(codes[i])
 
 
-@stage
+@separate
 def join_codes(keys: Keys, key: int, start: int, cells: Array) -> None:
     """Write the mixed-radix number of the codes of the rows from `start` on, in the key's columns."""
     begin, end, n = keys.ends[key], keys.ends[key + 1], len(cells)

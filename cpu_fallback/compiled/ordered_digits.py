@@ -18,7 +18,7 @@ from cpu_fallback.compiled.block_moments import (
     room_for_moments,
     room_for_weights,
 )
-from cpu_fallback.compiled.border import Array, RowParts, kernel, parts_of, set_all, stage
+from cpu_fallback.compiled.border import Array, RowParts, kernel, parts_of, separate, set_all, stage
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import cell_width, scratch
@@ -131,7 +131,7 @@ def spread_priors(
     return segment
 
 
-@stage
+@separate
 def write_rows(
     codes: Array,
     numbers: Array,

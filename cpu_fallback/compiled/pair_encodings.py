@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, counting, inlined, set_all, stage
+from cpu_fallback.compiled.border import Array, counting, inlined, separate, set_all, stage
 from cpu_fallback.compiled.closed_forms import plus, times, weigh
 from cpu_fallback.compiled.estimates import divide_pairs, is_all, marked, mean_pair, weigh_prior
 from cpu_fallback.compiled.product_errors import product_error
@@ -212,7 +212,7 @@ def scale_rows(sums: Array, at: int, step: int, factors: Array, form: Form, out:
         out[to + CENTRE * out_step + i] = sums[at + CENTRE * step + i]
 
 
-@stage
+@separate
 def write_priors(priors: Priors, steps: Array, first: int, last: int, form: Form) -> None:
     """Write what rows need of the priors [first, last); with a half-life, each has a step."""
     sums, forms, rule, step = priors.sums, priors.forms, form.rule, np.uint64(len(priors.forms) // PRIOR_WIDTH)

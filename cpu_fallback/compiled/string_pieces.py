@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, inlined, stage
+from cpu_fallback.compiled.border import Array, inlined, separate, stage
 from cpu_fallback.compiled.hashing import GOLDEN
 
 # Strings of at most this number of bytes are compared without reading the string itself.
@@ -113,7 +113,7 @@ def begin_block(texts: Texts, begin: int, n: int, starts: Array) -> int:
     return longest
 
 
-@stage
+@separate
 def cut_block(texts: Texts, begin: int, n: int, starts: Array, stamps: Array, firsts: Array, seconds: Array) -> int:
     """Write start, stamp and pieces of the strings of n rows; give the length of the longest."""
     words = texts.words

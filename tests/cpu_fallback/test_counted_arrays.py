@@ -77,3 +77,33 @@ def test_a_kernel_that_calls_a_kernel_is_refused():
     for calls in (outer, through_a_part):
         with pytest.raises(TypeError, match=r"calls .*inner, which is a kernel: decorate that with `stage`"):
             calls(np.ones(3))
+
+
+def test_code_for_read_only_arrays_serves_writable_ones():
+    @stage
+    def first_of(numbers):
+        return numbers[0]
+
+    @stage
+    def write(numbers, value):
+        numbers[0] = value
+
+    @counting
+    def all_of(numbers):
+        return numbers[:]
+
+    @kernel
+    def read(numbers):
+        return first_of(all_of(numbers))
+
+    @kernel
+    def write_and_read(numbers):
+        write(all_of(numbers), 7.0)
+        return first_of(numbers)
+
+    given = np.ones(3)
+    frozen = given.view()
+    frozen.flags.writeable = False
+    assert read(frozen) == 1.0
+    assert write_and_read(given) == 7.0
+    assert [len(part.signatures) for part in (first_of, write, all_of)] == [1, 1, 2]
