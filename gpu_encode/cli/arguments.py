@@ -61,7 +61,7 @@ TEXT_FILES: list[Option] = [
     ("--missing-text", "TEXT", ("text that stands for a missing value in any file, such as '?'; may be given several "
      "times"), LIST),
     ("--missing-words", "WORD", ("words that stand for a missing value in a CSV file, in place of those of pandas (NA, "
-     "N/A, NaN, null, None, ...); may be given several times; an empty cell is always missing"),
+     "N/A, NaN, null, None, ...); may be given several times; an empty cell is missing"),
      {"action": "append", "default": None}),
     ("--delimiter", "SIGN", "between the cells of a CSV file, such as ';' (a comma; in .tsv a tab)"),
     ("--quote", "SIGN", "around the cells of a CSV file; '' for none (a double quote)"),

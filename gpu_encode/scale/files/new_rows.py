@@ -254,10 +254,12 @@ def fitted_rules(encoder: Any, rules: TextRules) -> TextRules:
         )
     columns: list[tuple[str, Any, Any]] = []
     for key in model.keys:
-        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True):
+        for number, (position, vocabulary) in enumerate(zip(key.entry.columns, key.vocabularies, strict=True)):
             values = vocabulary.values
             if vocabulary.kind == "text":
-                columns.append((model.feature_names[position], pa.string(), [values.array]))
+                has_both = pc.index(values.array, "").as_py() >= 0 and key.knows_missing(number)
+                found = [values.array, pa.nulls(int(has_both), pa.string())]
+                columns.append((model.feature_names[position], pa.string(), found))
             elif vocabulary.kind == "number":
                 kind = WITH_FRACTIONS if values.dtype == "decimal" else pa.from_numpy_dtype(np.dtype(values.dtype))
                 columns.append((model.feature_names[position], kind, [values.array]))
@@ -273,7 +275,7 @@ def known_rules(rules: TextRules, columns: Iterable[tuple[str, Any, Iterable[Any
 
     In a text file, the texts 02138 and 2138 would be the same number.
     """
-    known: dict[str, set[str]] = {}
+    known: dict[str, set[str | None]] = {}
     numbers = {}
     for name, kind, values in columns:
         if is_text(kind):
@@ -292,9 +294,9 @@ def are_small(values: Any) -> bool:
     return not bool((np.abs(np.asarray(values, np.float64)) >= MOST_IN_FLOATS).any())
 
 
-def words_among(values: Any) -> set[str]:
-    """Give the texts that would mean a missing value, if they were no categories."""
-    words = pa.array(WORDS_FOR_MISSING, values.type)
+def words_among(values: Any) -> set[str | None]:
+    """Give the texts that would mean a missing value, if they were no categories, and None for missing values."""
+    words = pa.array([None, "", *WORDS_FOR_MISSING], values.type)
     return {*values.filter(pc.is_in(values, value_set=words)).to_pylist()}
 
 

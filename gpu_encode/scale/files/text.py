@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Bytes of text that are read at a time; if a row is longer, up to so many as BLOCK.
 FIRST_BLOCK, SETTING = 1 << 20, "GPU_ENCODE_CSV_BLOCK"
 BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
-# The words that pandas.read_csv takes for a missing value, in quotes or not.  An empty cell is always one.
+# The words that pandas.read_csv takes for a missing value, in quotes or not; so is an empty cell.
 WORDS_FOR_MISSING = (
     "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
     "NaN", "None", "n/a", "nan", "null",
@@ -64,13 +64,14 @@ class TextRules:
     missing_text : sequence of str
         Texts that mean a missing value in files of every format.
     missing_words : sequence of str, optional
-        Words that mean a missing value in text files; None stands for those of pandas.  An empty cell always does.
+        Words that mean a missing value in text files, beside an empty cell; None stands for those of pandas.
     text : sequence of str
         Columns that are text, whatever they look like, and in which only `missing_words` and empty cells are missing.
     delimiter, quote, encoding : str, optional
         None stands for what the suffix, or the first bytes of the file, tell.
-    known : mapping of str to collection of str
-        For each column that is text to a fitted encoder: the words that are categories, and so are not missing there.
+    known : mapping of str to collection of (str or None)
+        For each column that is text to a fitted encoder: the words, the empty one too, that are categories, and so are
+        not missing there.  None: so are missing values; then an empty cell is one.
     numbers : mapping of str to pyarrow.DataType
         The type of each column that holds numbers, dates or times to a fitted encoder.
     """
@@ -81,7 +82,7 @@ class TextRules:
     delimiter: str | None = None
     quote: str | None = None
     encoding: str | None = None
-    known: Mapping[str, Collection[str]] = field(default_factory=dict)
+    known: Mapping[str, Collection[str | None]] = field(default_factory=dict)
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
@@ -101,11 +102,12 @@ class TextRules:
 
     def words_of(self, column: str) -> tuple[str, ...]:
         """Give the words that are missing values in a column."""
-        words = self.missing_words
+        words, known = self.missing_words, self.known.get(column, ())
+        empty = () if words is None and "" in known and None not in known else ("",)
         if words is None:
-            known = WORDS_FOR_MISSING if column in self.text else self.known.get(column, ())
-            words = [word for word in WORDS_FOR_MISSING if word not in known]
-        return ("", *words, *self.missing_text)
+            kept = WORDS_FOR_MISSING if column in self.text else known
+            words = [word for word in WORDS_FOR_MISSING if word not in kept]
+        return (*empty, *words, *self.missing_text)
 
     def parsing(self, suffix: str) -> Any:
         """Return the options that say how lines are split into cells."""

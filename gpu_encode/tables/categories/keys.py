@@ -318,6 +318,10 @@ class CategoryIndex:
             resolved = np.where(all_present(columns[n_above:]), resolved, np.int32(MISSING))
         return resolved
 
+    def knows_missing(self, number: int) -> bool:
+        """Tell whether some category has a missing value in one of the key's columns, given by its number."""
+        return self.has_missing if self.tuples is None else bool((self.tuples.members[:, number] < 0).any())
+
     def union(self, other: "CategoryIndex") -> "tuple[CategoryIndex, Codes, Codes]":
         """Join two indexes of one key, and give the new code of each category of both."""
         if self.given:

@@ -246,6 +246,35 @@ def test_numbers_that_no_category_can_be_are_unknown(tmp_path: Path, tables: Any
     assert read_rows(tmp_path / "new.parquet")["k"].to_pylist() == [0.0, -1.0, -1.0, -1.0, 1.0]
 
 
+@pytest.mark.parametrize("tables", ["memory", "disk"])
+@pytest.mark.parametrize("key", ["k", ("k", "z")], ids=str)
+@pytest.mark.parametrize(
+    ("cells", "rules", "expected"),
+    [
+        (["", "NA", "a"], {}, [0.0, 1.0, 5.0]),
+        (["", "NA", "a", None], {}, [7.0, 1.0, 5.0]),
+        (["NA", "a"], {}, [-1.0, 1.0, 5.0]),
+        (["", "NA", "a"], {"missing_words": ["NA"]}, [-1.0, -1.0, 5.0]),
+        (["", "NA", "a"], {"text": ["k"]}, [0.0, 1.0, 5.0]),
+    ],
+    ids=str,
+)
+def test_an_empty_cell_is_the_empty_text_if_the_encoder_knows_no_missing_value(
+    tmp_path: Path, cells: Any, rules: Any, expected: Any, key: Any, tables: Any
+) -> None:
+    """As a frame has it whose missing values were filled by the empty text, or read with keep_default_na=False."""
+    y = [{"": 0.0, "NA": 1.0, "a": 5.0, None: 7.0}[cell] for cell in cells]
+    rows = pa.table({"k": pa.array(cells, pa.string()), "z": ["x"] * len(cells), "y": y})
+    pyarrow.parquet.write_table(pa.concat_tables([rows, rows]), tmp_path / "in.parquet")
+    encoder = TargetEncoder(columns=[key], cv=2, smooth=0.0, target_type="continuous", handle_unknown=-1.0)
+    encode(tmp_path / "in.parquet", tmp_path / "out.csv", encoder, "y", tables=tables, model=tmp_path / "model")
+    for quote in ("", '"'):
+        (tmp_path / "new.csv").write_text("k,z\n" + "".join(f"{quote}{cell}{quote},x\n" for cell in ("", "NA", "a")))
+        transform_dataset(tmp_path / "new.csv", tmp_path / "new.parquet", tmp_path / "model", overwrite=True, **rules)
+        table = read_rows(tmp_path / "new.parquet")
+        assert table[table.column_names[0]].to_pylist() == expected
+
+
 DAY = date(2024, 1, 1)
 
 
