@@ -168,12 +168,13 @@ def change_document(members: Members, name: str, chosen: random.Random) -> str:
         return "nothing"
     container, key = chosen.choice(slots)
     old = container[key]
-    if chosen.random() < 0.1:
-        del container[key]
-        new: Any = "nothing"
-    else:
-        container[key] = new = another(old, slots, chosen)
+    new: Any = "nothing"
     try:
+        if chosen.random() < 0.1:
+            del container[key]
+        else:
+            # What an earlier change has nested may be too deep to be copied.
+            container[key] = new = another(old, slots, chosen)
         members[name] = json.dumps(document).encode()
     except (ValueError, RecursionError):
         return "nothing"
