@@ -494,9 +494,10 @@ class Encoding:
                 total = replace(total, n_rows=total.n_rows + piece.X.num_rows)
                 part = slice_of(part, piece.X.num_rows, part.X.num_rows)
                 del piece
-                memory.release()
+                if part.X.num_rows:
+                    memory.release()
                 continue
-            rows = room.rows_of_piece(total, new)
+            rows = room.rows_of_piece(total, new, part.X.num_rows)
             if encoding_plan.needs_labels:
                 # Folds that are dealt out within classes need whole parts.
                 rows = part.X.num_rows
@@ -512,9 +513,7 @@ class Encoding:
             del sums
             if room.needed(room.keys(total, new)) > room.limit:
                 return total, part
-            if part.X.num_rows:
-                del piece
-                memory.release()
+            del piece
         return total, None
 
     def _add_to_known(
@@ -526,7 +525,7 @@ class Encoding:
             for entry in range(self._n_keys):
                 others = added.add_known(entry)
                 while len(others):
-                    rows = room.rows_of_piece(total, new)
+                    rows = room.rows_of_piece(total, new, len(others), entry)
                     if rows < min(FEWEST_ROWS, len(others)):
                         return False
                     added.add_new(entry, others[:rows])

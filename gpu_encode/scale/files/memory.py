@@ -118,8 +118,14 @@ def few_kept(limit: int) -> Iterator[None]:
         pool.most = most
 
 
-def release() -> None:
-    """Return unused memory to the system, so that memory does not grow with the number of chunks."""
+def release(needed: int = 1 << 62, limit: int = 0) -> None:
+    """Return unused memory to the system, so that memory does not grow with the number of chunks.
+
+    Nothing is done if the bytes that are needed next would fit twice: the first touch of new memory takes longer than a
+    pass over it.
+    """
+    if resident_bytes() + 2 * needed <= limit:
+        return
     pool.free.clear()
     pa.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError, TypeError):
@@ -208,7 +214,7 @@ def chunk_size(limit: int, needed: PassBytes, begun: bool = False) -> Size:
     batch_rows = max(1 << 10, min(rows, 1 << 18, int((8 << 20) / row_bytes)))
     # The texts of the sample may be shorter than others.
     n_bytes = min(int(rows * row_bytes * 1.25) + 1, MOST_BYTES)
-    return Size(rows, n_bytes, batch_rows)
+    return Size(rows, n_bytes, batch_rows, needed.buffers + int(rows * needed.at_work / 0.8))
 
 
 def whole_chunk(rows: float) -> int:
@@ -362,14 +368,24 @@ class Room:
         self._row_bytes, self._row = row_bytes, 4 * row_bytes + (WORK_OF_ROW + JOINING) * n_keys
         self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
 
-    def rows_of_piece(self, sums: PartialSums, new: NewCategories) -> int:
-        """Say how many rows may be summed at once, if each may bring new categories."""
-        keys = self.keys(sums, new)
-        if keys:
+    def rows_of_piece(self, sums: PartialSums, new: NewCategories, wanted: int, entry: int | None = None) -> int:
+        """Say how many of the wanted rows may be summed at once, for all keys or one, if each may be a new category.
+
+        If not all of them may, freed memory is returned first.
+        """
+        keys, of_row = self.keys(sums, new), self._row
+        if keys and entry is not None:
+            keys, of_row = [keys[entry]], 4 * self._row_bytes + WORK_OF_ROW + JOINING
+        elif keys:
             self._sums_of_row = sum(key.sums_of_row for key in keys)
-        most = (1 - UNFORESEEN) * self.limit
-        free = most - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
-        return int(0.8 * free / (self._row + SUMS_OF_ROW * self._sums_of_row))
+        of_row += SUMS_OF_ROW * (self._sums_of_row if entry is None else keys[0].sums_of_row)
+        for _ in range(2):
+            most = (1 - UNFORESEEN) * self.limit
+            free = most - max(resident_bytes(), LOADED) - self.while_joined(keys) - self._read_ahead
+            if 0.8 * free >= wanted * of_row:
+                break
+            release()
+        return int(0.8 * free / of_row)
 
     def rows_to_look_up(self, sums: PartialSums, new: NewCategories) -> int:
         """Say how many rows may be added at once to the sums of categories that are known."""

@@ -418,7 +418,8 @@ class Run:
         """Give chunks so short that rows are read, encoded and written at the same time."""
         row_bytes = self.bytes_of_row(self.source.schema.names) + 8 * n_outputs
         rows = min(size.rows, memory.whole_chunk(memory.STEP_BYTES / row_bytes))
-        return replace(size, rows=rows, batch_rows=min(size.batch_rows, rows))
+        at_work = size.at_work * rows // size.rows
+        return replace(size, rows=rows, batch_rows=min(size.batch_rows, rows), at_work=at_work)
 
     def bytes_of_pass(self, columns: Sequence[str], n_keys: int, n_outputs: int) -> memory.PassBytes:
         """Say how much memory a pass over some columns needs."""
@@ -475,7 +476,7 @@ class Run:
         self.progress.stage(stage, self.source.n_rows, start)
         n_bytes = self.source.read_bytes(self.source.schema.names if self._kept_bytes else columns)
         with Background("gpu-encode reading") as thread:
-            yield self._release_each(read_ahead(thread, self._chunks(thread, columns, size, start)))
+            yield self._release_each(read_ahead(thread, self._chunks(thread, columns, size, start)), size.at_work)
         self.seconds["reading"] += thread.seconds
         self.seconds["waiting"] += thread.waited
         self.bytes_read += n_bytes
@@ -501,12 +502,12 @@ class Run:
                 del chunk
                 yield made
 
-    def _release_each(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    def _release_each(self, chunks: Iterator[Chunk], needed: int) -> Iterator[Chunk]:
         for chunk in chunks:
             n_rows = chunk.table.num_rows
             yield chunk
             del chunk
-            memory.release()
+            memory.release(needed, self.options.limit)
             self.progress.advance(n_rows)
 
     def write(self, empty: Any, encode: Callable[[Chunk], Any], size: Size, *, from_start: bool = False) -> None:

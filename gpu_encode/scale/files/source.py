@@ -77,11 +77,14 @@ class Size:
         Chunks end earlier if they reach this number of bytes.
     batch_rows : int
         Rows that are read at a time.
+    at_work : int
+        Bytes that a chunk takes while it is read, encoded and written.
     """
 
     rows: int
     n_bytes: int = 1 << 62
     batch_rows: int = 1 << 16
+    at_work: int = 1 << 62
 
 
 @dataclass(frozen=True)

@@ -301,22 +301,25 @@ class CategoryIndex:
             frame.lookup(column, words, ops)
             for column, words in zip(self.entry.columns, self.vocabularies, strict=True)
         ]
-        resolved = ops.empty((frame.n_rows,), np.int32)
-        resolved[...] = UNKNOWN
-        codes = code_missing(columns[0], sizes[0])
-        n_above = len(self.entry.above)
+        codes, n_above = code_missing(columns[0], sizes[0]), len(self.entry.above)
+        resolved: Any = np.int32(UNKNOWN)
         for number in range(len(columns)):
             if number:
                 right = code_missing(columns[number], sizes[number])
-                keys = ops.combine(np.maximum(codes, 0), np.maximum(right, 0), sizes[number] + 1)
-                keys = np.where((codes < 0) | (right < 0), -1, keys)
+                # To ask a GPU would be to wait for it.
+                if isinstance(codes, np.ndarray) and min(codes.min(initial=0), right.min(initial=0)) >= 0:
+                    keys = ops.combine(codes, right, sizes[number] + 1)
+                else:
+                    keys = ops.combine(np.maximum(codes, 0), np.maximum(right, 0), sizes[number] + 1)
+                    keys = np.where((codes < 0) | (right < 0), -1, keys)
                 codes = ops.lookup(keys, ops.to_device(self.prefixes[number - 1]))
             if number < n_above:
                 resolved = np.where(codes >= 0, self.starts[number + 1] + codes, resolved).astype(np.int32)
-        resolved = np.where(codes >= 0, codes, resolved).astype(np.int32)
+        if n_above:
+            codes = np.where(codes >= 0, codes, resolved).astype(np.int32)
         if not missing_is_category:
-            resolved = np.where(all_present(columns[n_above:]), resolved, np.int32(MISSING))
-        return resolved
+            codes = np.where(all_present(columns[n_above:]), codes, np.int32(MISSING))
+        return codes
 
     def knows_missing(self, number: int) -> bool:
         """Tell whether some category has a missing value in one of the key's columns, given by its number."""
@@ -421,6 +424,8 @@ def on_host(keys: Array) -> NDArray[np.int64]:
 
 def code_missing(codes: Codes, size: int) -> Codes:
     """Give codes in which a missing value is one more value, after all others."""
+    if isinstance(codes, np.ndarray) and codes.min(initial=0) >= 0:
+        return codes
     return np.where(codes == MISSING, np.int32(size), codes)
 
 

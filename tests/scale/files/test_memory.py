@@ -164,3 +164,17 @@ def test_pairs_grow_as_drawn_pairs_do(n_pairs: int) -> None:
     drawn = np.random.default_rng(0).integers(0, n_pairs, 5000)
     seen = len(np.unique(drawn[:1000]))
     assert memory.growth_of_pairs(seen, 1000, 5000) == pytest.approx(len(np.unique(drawn)) / seen, rel=0.05)
+
+
+def test_freed_memory_stays_while_the_next_chunk_fits_twice(monkeypatch):
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 100)
+    for needed, stays in ((50, True), (51, False)):
+        memory.pool.free[-1] = np.zeros(1, np.uint8)
+        memory.release(needed, 200)
+        assert (memory.pool.free.pop(-1, None) is not None) == stays
+
+
+def test_without_a_limit_freed_memory_is_always_returned():
+    memory.pool.free[-1] = np.zeros(1, np.uint8)
+    memory.release()
+    assert -1 not in memory.pool.free
