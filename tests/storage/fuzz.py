@@ -214,7 +214,8 @@ def saved(name: str) -> tuple[bytes, Any]:
         warnings.simplefilter("ignore")
         encoder, rows = MODELS[name]()
         encoder.save(f"{folder}/model")
-        return Path(f"{folder}/model").read_bytes(), rows
+        # Threads of polars do not survive the fork of `run_turn`.
+        return Path(f"{folder}/model").read_bytes(), rows.to_arrow() if hasattr(rows, "to_arrow") else rows
 
 
 def main() -> int:
