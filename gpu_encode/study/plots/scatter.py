@@ -19,7 +19,7 @@ COLOURS = [BLUE, ORANGE, GREEN, GREY]
 
 @dataclass(eq=False)
 class ScatterDisplay(Display):
-    """A point for each row, coloured by its target.
+    """A point for each row, coloured by its target. Rows with NaN have no point.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ MOST_POINTS = 5000
 
 @dataclass(eq=False)
 class TrainingDisplay(Display):
-    """A point for each row, by its two encodings; on the diagonal they are equal.
+    """A point for each row, by its two encodings; on the diagonal they are equal. Rows with NaN have no point.
 
     Parameters
     ----------
