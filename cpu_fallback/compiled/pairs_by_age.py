@@ -44,10 +44,8 @@ from cpu_fallback.compiled.running_pairs import (
     S,
     add_line,
     add_pair,
-    add_row,
+    add_signed,
     enter_block,
-    is_moderate,
-    number_and_weight,
     see,
 )
 from cpu_fallback.compiled.shrinkage import blend_near
@@ -64,21 +62,10 @@ RUNS_WIDTH = RUNS * LARGEST_STEP
 
 
 @stage
-def add_signed(tile: Tile, begin: int, end: int, sign: float, centre: float, form: Form, sums: Array, at: int) -> bool:
-    """Add the rows of neighbouring places to a line, or take them away; tell whether their numbers are in range."""
-    known = True
-    for place in range(tile.base + begin, tile.base + end):
-        v, weight, product, error = number_and_weight(tile.rows.numbers, np.uint64(place), form)
-        known &= is_moderate(v) & is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
-        add_row(v, sign * weight, sign * product, sign * error, centre, form, sums, at)
-    return known
-
-
-@stage
 def leave(leaving: Tile, gone: Array, piece: int, centre: float, form: Form, sums: Array, at: int) -> None:
     """Take the rows that leave at a time away from a line."""
-    left = gone[piece - 1] - leaving.start if piece else 0
-    add_signed(leaving, left, gone[piece] - leaving.start, -1.0, centre, form, sums, at)
+    shift, left = leaving.base - leaving.start, gone[piece - 1] if piece else leaving.start
+    add_signed(leaving.rows.numbers, left + shift, gone[piece] + shift, -1.0, centre, form, sums, at)
 
 
 @kernel
@@ -94,7 +81,7 @@ def pass_times(
     priors: Priors,
 ) -> bool:
     """Write the sums of the rows of its run before each time from `first` on; tell whether all numbers are in range."""
-    known, ends, size = True, pieces.ends, last - first
+    known, ends, size, shift = True, pieces.ends, last - first, tile.base - tile.start
     for turn in range((size + RUNS - 1) // RUNS):
         for run in range(RUNS):
             piece, at = first + size * run // RUNS + turn, run * LARGEST_STEP
@@ -105,8 +92,8 @@ def pass_times(
             if form.decays:
                 enter_block(np.float64(pieces.steps[piece] // STEPS_OF_BLOCK), form, sums, at)
             see(sums, at, form, priors.sums, piece, len(priors.forms) // PRIOR_WIDTH)
-            begin = ends[piece - 1] - tile.start if piece else 0
-            known &= add_signed(tile, begin, ends[piece] - tile.start, 1.0, centre, form, sums, at)
+            begin = ends[piece - 1] if piece else tile.start
+            known &= add_signed(tile.rows.numbers, begin + shift, ends[piece] + shift, 1.0, centre, form, sums, at)
     return known
 
 

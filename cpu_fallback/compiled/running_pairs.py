@@ -259,6 +259,25 @@ def number_and_weight(numbers: Numbers, row: np.uint64, form: Form) -> tuple[flo
     return v, weight, product, product_error(product, weight, v)
 
 
+@inlined
+def are_in_range(v: float, weight: float, product: float) -> bool:
+    """Tell whether pairs can hold the numbers of a row."""
+    return is_moderate(v) & is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
+
+
+@stage
+def add_signed(
+    numbers: Numbers, begin: int, end: int, sign: float, centre: float, form: Form, sums: Array, at: int
+) -> bool:
+    """Add neighbouring rows to a line one by one, or take them away; tell whether their numbers are in range."""
+    known = True
+    for i in range(begin, end):
+        v, weight, product, error = number_and_weight(numbers, np.uint64(i), form)
+        known &= are_in_range(v, weight, product)
+        add_row(v, sign * weight, sign * product, sign * error, centre, form, sums, at)
+    return known
+
+
 class PieceRoom(NamedTuple):
     """Scratch space for neighbouring rows: target and weight, and pairs to be added up with their bounds."""
 
@@ -303,7 +322,7 @@ def read_piece(numbers: Numbers, begin: int, n: int, form: Form, room: PieceRoom
     known = True
     for i in range(n):
         v, weight, product, error = number_and_weight(numbers, np.uint64(begin + i), form)
-        known &= is_moderate(v) & is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
+        known &= are_in_range(v, weight, product)
         room.target[i], room.weight[i] = v, weight
         room.high[i], room.low[i], room.noise[i] = product, error, 0.0
     return known
@@ -338,8 +357,4 @@ def sum_piece(numbers: Numbers, begin: int, end: int, centre: float, form: Form,
         n = min(end - begin, TOGETHER)
         known &= add_batch(numbers, begin, n, centre, form, room, to)
         begin += n
-    for i in range(begin, end):
-        v, weight, product, error = number_and_weight(numbers, np.uint64(i), form)
-        known &= is_moderate(v) & is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
-        add_row(v, weight, product, error, centre, form, to, 0)
-    return known
+    return known & add_signed(numbers, begin, end, 1.0, centre, form, to, 0)
