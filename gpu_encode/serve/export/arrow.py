@@ -19,8 +19,7 @@ from gpu_encode.serve.export.tables import (
     EncoderTables,
     KeyTable,
     LevelTable,
-    origin_to_leave,
-    parameters_to_leave,
+    facts_to_leave,
     tables_to_leave,
 )
 from gpu_encode.sums.category_sums import CategorySums
@@ -112,9 +111,7 @@ def to_arrow(encoder: Encoder, *, min_count: float = 0, hash_key: bytes | None =
             f"{type(encoder).__name__} cannot be exported to tables of encodings: its categories are columns. to_sql, "
             "to_onnx and to_polars write these; save() keeps the encoder."
         )
-    told = describe(encoder, tables) | {"origin": origin_to_leave(encoder, min_count, hash_key)}
-    if (parameters := parameters_to_leave(encoder, min_count, hash_key)) is not None:
-        told["parameters"] = parameters
+    told = describe(encoder, tables) | facts_to_leave(encoder, min_count, hash_key)
     exported = {}
     for number, (key, described) in enumerate(zip(tables.keys, told["keys"], strict=True)):
         outputs, sums = outputs_of(encoder, tables, number), level_sums(encoder._model, number)

@@ -11,7 +11,7 @@ from gpu_encode.encoders.base import Encoder, names_at_fit
 from gpu_encode.serve.export import messages
 from gpu_encode.serve.export.onnx_graph import Graph
 from gpu_encode.serve.export.onnx_nodes import InputColumn, is_number, needed_columns, write_encodings
-from gpu_encode.serve.export.tables import EncoderTables, origin_to_leave, parameters_to_leave, tables_to_leave
+from gpu_encode.serve.export.tables import EncoderTables, facts_to_leave, tables_to_leave
 from gpu_encode.words.errors.parameters import bad_option
 from gpu_encode.words.errors.tables import unknown_column
 
@@ -113,10 +113,7 @@ def to_onnx(
     dtype = np.result_type(encoder._output_type, *(dtypes[label] for label in through))
     encodings = write_encodings(graph, tables, columns, through, dtype, missing_text)
     names = tables.names if passed else tables.names[: len(tables.order)]
-    told: dict[str, Any] = {"origin": origin_to_leave(encoder, min_count, hash_key)}
-    if (parameters := parameters_to_leave(encoder, min_count, hash_key)) is not None:
-        told["parameters"] = parameters
-    return graph.model(encodings, dtype, names, told)
+    return graph.model(encodings, dtype, names, facts_to_leave(encoder, min_count, hash_key))
 
 
 def column_inputs(graph: Graph, types: Mapping[str, np.dtype[Any]]) -> dict[str, InputColumn]:

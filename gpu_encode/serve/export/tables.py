@@ -209,19 +209,22 @@ def tables_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) 
     return tables if hash_key is None else tables._replace(keys=[hidden(key, hash_key) for key in tables.keys])
 
 
-def origin_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> dict[str, Any]:
-    """Give what an export tells of the origin of an encoder: no fingerprint of values that it hides."""
-    told = encoder.origin_
-    return {name: value for name, value in told.items() if name != "learned" or not (min_count or hash_key)}
+def facts_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> dict[str, dict[str, Any]]:
+    """Give what an export tells of an encoder beside its tables: its ``origin`` and its ``parameters``.
+
+    An export that hides values tells no fingerprint of them, and no parameters.
+    """
+    origin = encoder.origin_
+    if min_count or hash_key:
+        return {"origin": {name: value for name, value in origin.items() if name != "learned"}}
+    return {"origin": origin, "parameters": write_parameters(encoder)}
 
 
-def parameters_to_leave(encoder: Encoder, min_count: float, hash_key: bytes | None) -> dict[str, str] | None:
-    """Write the parameters that are not the default ones, as in Python; None if the export hides values.
+def write_parameters(encoder: Encoder) -> dict[str, str]:
+    """Write the parameters that are not the default ones, as in Python.
 
     The columns are left out, since an export tells them, and so is a list of categories.
     """
-    if min_count or hash_key:
-        return None
     short, told = Repr(), {}
     short.maxdict, short.maxstring, short.maxother = 20, 100, 300
     given = encoder.get_params(deep=False)

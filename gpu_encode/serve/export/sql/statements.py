@@ -23,8 +23,7 @@ from gpu_encode.serve.export.sql.query import Query, levels_of
 from gpu_encode.serve.export.sql.values import DIALECTS, SUBSTITUTED
 from gpu_encode.serve.export.tables import (
     EncoderTables,
-    origin_to_leave,
-    parameters_to_leave,
+    facts_to_leave,
     tables_to_leave,
     without_refused,
 )
@@ -201,12 +200,11 @@ def to_sql_tables(
 
 def comment(encoder: Encoder, min_count: float, hash_key: bytes | None) -> str:
     """Tell in a line what an encoder is and where it comes from."""
-    origin = origin_to_leave(encoder, min_count, hash_key)
-    parameters = parameters_to_leave(encoder, min_count, hash_key)
-    given = "" if parameters is None else f"({', '.join(f'{name}={text}' for name, text in parameters.items())})"
+    told = facts_to_leave(encoder, min_count, hash_key)
+    given = f"({', '.join(map('='.join, told['parameters'].items()))})" if "parameters" in told else ""
     facts = [
         f"{name} {f'{value:,.15g}' if isinstance(value, float) else value}"
-        for name, value in origin.items()
+        for name, value in told["origin"].items()
         if value is not None
     ]
     return f"-- gpu_encode {type(encoder).__name__}{given}: {', '.join(facts)}"
