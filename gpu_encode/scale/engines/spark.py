@@ -27,21 +27,28 @@ LARGEST_CELL = 2**31 - 1
 ROWS_OF_RANGE = 1 << 16
 # Small partitions are joined to so many tasks for each processor, or to tasks of so many bytes.
 TASKS, BYTES_OF_TASK, MOST_PARTITIONS = 4, 1 << 25, 1 << 20
-# Steps that may give other rows each time, by their names in Spark's plans.
+# Steps that may give other rows, or number them otherwise, each time, by their names in Spark's plans.
 CHOICES = {
+    "AsOfJoin": "merge_asof",
+    "AttachDistributedSequence": "zipWithIndex, or an index of pandas on Spark",
     "Deduplicate": "dropDuplicates",
     "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark",
     "GlobalLimit": "limit",
     "LocalLimit": "limit",
+    "NearestByJoin": "nearestByJoin",
     "Offset": "offset",
     "Tail": "tail",
     "Sample": "sample or randomSplit",
 }
-# Functions whose results depend on which of several equal rows comes first, and others that do not.
+# Functions whose results depend on which of several equal rows comes first, or on how rows are divided, and others
+# that do not.
 AMONG_TIES = re.compile(
     r"\b(row_number|ntile|lag|lead|nth_value|first|first_value|last|last_value|any_value|max_by|min_by|mode"
-    r"|collect_list|collect_set|array_agg|listagg|string_agg)\("
+    r"|collect_list|collect_set|array_agg|listagg|string_agg|percentile_approx|approx_percentile|histogram_numeric"
+    r"|approx_top_k\w*|kll_sketch_agg\w*)\("
 )
+# Functions that Spark calls deterministic, since they have one value in each pass.
+CLOCK = re.compile(r"\b(now|current_timestamp|current_date|current_time|localtimestamp)\(")
 RANKS = ("rank", "dense_rank", "percent_rank", "cume_dist")
 FUNCTION_OF_WINDOW = re.compile(r"(\w+)\(.*windowspecdefinition\(")
 ROWS_IN_ORDER = re.compile(r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing\$\(\)\))")
@@ -67,19 +74,11 @@ class SparkRows:
         """Names and types of the columns, as an Arrow schema."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        if self._frame.sparkSession.conf.get("spark.sql.caseSensitive") == "false":
-            first: dict[str, str] = {}
-            for name in self._frame.columns:
-                other = first.setdefault(name.lower(), name)
-                if other != name:
-                    raise ValueError(
-                        f"X of Spark has columns {other!r} and {name!r}, which are one name to Spark: rename one, "
-                        'or set spark.conf.set("spark.sql.caseSensitive", "true").'
-                    )
+        check_names("X of Spark", self._frame.columns, self._frame.sparkSession)
         return to_arrow_schema(self._frame.schema, timezone="UTC")
 
     def check_repeatable(self) -> None:
-        """Raise ValueError if each pass would draw values, number rows or choose among rows anew."""
+        """Raise ValueError if each pass would draw values, read the clock, number rows or choose among rows anew."""
         if self._context is None:
             return
         plan = self._frame._jdf.queryExecution().analyzed()
@@ -134,6 +133,7 @@ class SparkRows:
         from pyspark.sql.types import StructType
 
         sent, like = self._send(shared), function(shared, self._nothing())
+        check_names("The result", like.column_names, self._frame.sparkSession)
         own = {field.name: field for field in self._frame.schema}
         given = dict(zip(self.schema.names, self.schema.types, strict=True))
         made = zip(like.schema, from_arrow_schema(like.schema), strict=True)
@@ -205,6 +205,20 @@ class SparkGroups(SparkRows):
         return self._dealt.groupBy("bucket").applyInArrow(of_group, schema)
 
 
+def check_names(whose: str, names: Sequence[str], session: Any) -> None:
+    """Raise ValueError for names that differ by case only, if they are one name to Spark."""
+    if session.conf.get("spark.sql.caseSensitive") != "false":
+        return
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(name.lower(), name)
+        if other != name:
+            raise ValueError(
+                f"{whose} has columns {other!r} and {name!r}, which are one name to Spark: rename a column or a class, "
+                'or set spark.conf.set("spark.sql.caseSensitive", "true").'
+            )
+
+
 def parallelism(session: Any) -> int:
     """Give the number of tasks into which Spark divides rows by default, about one for each processor.
 
@@ -241,6 +255,8 @@ def choice_of_rows(plan: Any) -> str | None:
             for queries in (node.children(), node.subqueries())
             for number in range(queries.size())
         ]
+        if (read := CLOCK.search(node.expressions().mkString("\n"))) is not None:
+            return f"{read[1]}, where a literal would stay"
         name = node.nodeName()
         if name in CHOICES and not is_choice_of_all(name, node):
             return CHOICES[name]

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from gpu_encode import storage
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.scale.engines.distributed_encoder import DistributedEncoder
+from gpu_encode.scale.engines.spark_tables import copy_folder
 from gpu_encode.words import notices
 
 
@@ -65,7 +66,8 @@ class SparkEncoder(Estimator, HasLabelCol, HasWeightCol, Stage):
     Notes
     -----
     All three are params of pyspark.ml: ``ParamGridBuilder().addGrid(estimator.encoder, [one, other])`` compares
-    encoders.  `CrossValidator` needs its `foldCol`, a column of fold numbers: the folds that it draws itself may have
+    encoders; save the `bestModel` then, since Spark cannot write a CrossValidatorModel with such a grid.
+    `CrossValidator` needs its `foldCol`, a column of fold numbers: the folds that it draws itself may have
     other rows in each pass, and are refused, and so are those of `TrainValidationSplit`.
 
     Examples
@@ -161,7 +163,10 @@ class SparkEncoderModel(Model, Stage):
         encoder = self.encoder_
         if isinstance(encoder, DistributedEncoder):
             if encoder.tables_ == "shuffle":
-                encoder.save(f"{path}/encoder")
+                if hasattr(encoder, "_path"):
+                    copy_folder(spark, encoder._path, f"{path}/encoder")
+                else:
+                    encoder.save(f"{path}/encoder")
                 return {"tables": "shuffle"}
             encoder = encoder.encoder_
         with TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ import numpy as np
 from cpu_fallback.cached import cached_property
 from gpu_encode.scale.engines import calls
 from gpu_encode.scale.engines.buckets import Buckets, LookUp, add_sums, deal_sums, number_of_buckets, unused_prefix
-from gpu_encode.scale.engines.spark import SparkRows, described, quoted
+from gpu_encode.scale.engines.spark import SparkRows, check_names, described, quoted
 from gpu_encode.scale.files import shuffle
 from gpu_encode.scale.files.look_up import UNFINISHED, BucketTable, Joined, JoinedKey, not_saved, saved_already
 from gpu_encode.scale.files.shuffle import ShuffledSums
@@ -99,22 +99,7 @@ class Shuffle:
 
     def read(self, path: str) -> tuple[Joined, Any]:
         """Let Spark read a folder that any engine has saved."""
-        from pyspark.errors import AnalysisException
-
-        spark = self._frame.sparkSession
-        text = read_record(spark, path)
-        if text is None or text == UNFINISHED:
-            raise not_saved(path)
-        joined = Joined.from_text(text)
-        try:
-            lines = spark.read.parquet(f"{path}/encodings")
-        except AnalysisException:
-            # There are no files.
-            joined.check_lines(0, 0, path)
-            raise
-        if joined.n_lines is not None:
-            joined.check_lines(*count_lines(lines), path)
-        return joined, lines
+        return read_folder(self._frame.sparkSession, path)
 
     @staticmethod
     def release(encodings: Any) -> None:
@@ -127,6 +112,32 @@ def encode_bucket(shared: tuple[ShuffledSums, Any], group: tuple[int, Sequence[A
     summed, nothing = shared
     encodings = add_sums(summed, group)
     return nothing if encodings is None else encodings
+
+
+def read_folder(spark: Any, path: str) -> tuple[Joined, Any]:
+    """Let Spark read what new rows need from a folder that any engine has saved, after a check of its lines."""
+    from pyspark.errors import AnalysisException
+
+    text = read_record(spark, path)
+    if text is None or text == UNFINISHED:
+        raise not_saved(path)
+    joined = Joined.from_record(text, path)
+    try:
+        lines = spark.read.parquet(f"{path}/encodings")
+    except AnalysisException:
+        # There are no files.
+        joined.check_lines(0, 0, path)
+        raise
+    if joined.n_lines is not None:
+        joined.check_lines(*count_lines(lines), path)
+    return joined, lines
+
+
+def copy_folder(spark: Any, path: str, copy: str) -> None:
+    """Let Spark copy a folder that any engine has saved; the record comes last."""
+    joined, lines = read_folder(spark, path)
+    lines.write.parquet(f"{copy}/encodings")
+    write_record(spark, joined.to_text(), copy)
 
 
 def write_record(spark: Any, text: str, path: str) -> None:
@@ -176,12 +187,14 @@ def keep_on_disks(frame: Any) -> Any:
 
 def check_types(rows: Any, encodings: Any, joined: Joined) -> None:
     """Raise ValueError for columns of another type than at fit, which Spark would compare as text or floats."""
-    from pyspark.sql.types import IntegralType
+    from pyspark.sql.types import IntegralType, StringType
 
     for key in joined.keys:
         for name, stored in zip(key.columns, key.stored, strict=True):
             given, fitted = rows.schema[name].dataType, encodings.schema[stored].dataType
-            if given != fitted and not (isinstance(given, IntegralType) and isinstance(fitted, IntegralType)):
+            # The bytes of text count, not its collation.
+            alike = any(isinstance(given, kind) and isinstance(fitted, kind) for kind in (IntegralType, StringType))
+            if given != fitted and not alike:
                 raise different_kinds(name, fitted.simpleString(), given.simpleString())
 
 
@@ -201,6 +214,7 @@ def look_up(rows: "SparkRows", encodings: Any, joined: Joined, others: Sequence[
     from pyspark.sql import functions
 
     check_types(rows._frame, encodings, joined)
+    check_names("The result", [*joined.outputs, *others], encodings.sparkSession)
     prefix = unused_prefix(rows.schema.names)
     view = None if summed is None else f"{prefix}view"
     small = SmallKeys.of(encodings, joined, prefix, view)
@@ -308,14 +322,14 @@ def not_found(key: JoinedKey, values: Sequence[Any], at: Any, number: int, dtype
 
 
 def present(rows: Any, name: str) -> Any:
-    """Give a column with null in place of NaN."""
+    """Give a column with null in place of NaN, and text that is compared byte by byte."""
     from pyspark.sql import functions
-    from pyspark.sql.types import DoubleType, FloatType
+    from pyspark.sql.types import DoubleType, FloatType, StringType
 
-    column = functions.col(quoted(name))
-    if isinstance(rows.schema[name].dataType, (FloatType, DoubleType)):
+    column, kind = functions.col(quoted(name)), rows.schema[name].dataType
+    if isinstance(kind, (FloatType, DoubleType)):
         return functions.when(~functions.isnan(column), column)
-    return column
+    return column if kind == StringType() or not isinstance(kind, StringType) else column.cast(StringType())
 
 
 def all_of(conditions: Sequence[Any]) -> Any:

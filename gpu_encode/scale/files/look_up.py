@@ -167,6 +167,14 @@ class Joined:
         known = json.loads(text)
         return cls(**known | {"keys": [JoinedKey(**key) for key in known["keys"]]})
 
+    @classmethod
+    def from_record(cls, text: str, path: str) -> Self:
+        """Read the JSON in the record of a folder; FileNotFoundError if it is none of `to_text`."""
+        try:
+            return cls.from_text(text)
+        except (ValueError, TypeError, KeyError) as error:
+            raise not_saved(path) from error
+
     def write(self, path: str) -> None:
         """Write this object to ``path/joined``, a folder with a Parquet file of one row and one column.
 
@@ -190,12 +198,12 @@ class Joined:
         filesystem, folder = folder_of(path)
         try:
             texts = parquet.read_table(f"{folder}/joined", filesystem=filesystem)["joined"].to_pylist()
-        except (FileNotFoundError, KeyError) as error:
+        except (FileNotFoundError, NotADirectoryError, KeyError, pa.ArrowInvalid) as error:
             # A folder without files has no columns.
             raise not_saved(path) from error
         if texts in ([], [UNFINISHED]):
             raise not_saved(path)
-        joined = cls.from_text(texts[0])
+        joined = cls.from_record(texts[0], path)
         if joined.n_lines is not None:
             lines = dataset(f"{folder}/encodings", filesystem=filesystem, format="parquet")
             batches = lines.to_batches(columns=[shuffle.ENCODINGS]) if lines.files else ()

@@ -115,6 +115,30 @@ def test_files_that_changed_since_are_refused(saved, tmp_path, change):
         transform_dataset(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
 
 
+def of_other_columns(path):
+    parquet.write_table(pa.table({"name": ["shop"]}), path / "joined" / "part-0.parquet")
+
+
+def of_other_text(path):
+    parquet.write_table(pa.table({"joined": ["shop"]}), path / "joined" / "part-0.parquet")
+
+
+def of_no_table(path):
+    (path / "joined" / "part-0.parquet").write_text("shop")
+
+
+def a_file(path):
+    shutil.rmtree(path)
+    path.write_text("shop")
+
+
+@pytest.mark.parametrize("change", [of_other_columns, of_other_text, of_no_table, a_file])
+def test_what_another_program_has_written_is_no_encoder(saved, change):
+    change(saved)
+    with pytest.raises(FileNotFoundError, match="is no saved encoder"):
+        loaded(saved)
+
+
 def test_folders_of_earlier_versions_have_no_checksum(saved):
     from gpu_encode.scale.files.look_up import Joined
 

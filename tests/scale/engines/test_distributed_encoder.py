@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from gpu_encode import KFold, LeaveOneOut, MEstimate, TargetEncoder
@@ -150,6 +151,17 @@ def test_types_of_keys(spark):
     assert same(there.transform(wider).toArrow(), there.transform(frame).toArrow())
     with pytest.raises(ValueError, match="fitted on smallint values and now holds string"):
         there.transform(frame.withColumn("short", frame["short"].cast("string")))
+
+
+@pytest.mark.parametrize("most", [0, 1 << 20], ids=["joined by Spark", "looked up"])
+def test_text_is_compared_byte_by_byte_whatever_its_collation(frame, most, monkeypatch):
+    monkeypatch.setattr(spark_tables, "SMALL", most)
+    table, at = rows(), rows().column_names.index("color")
+    odd = pc.equal(pc.bit_wise_and(table["id"], 1), 1)
+    color = pc.if_else(odd, pc.utf8_upper(table["color"]), table["color"])
+    collated = frame.selectExpr("*", "if(id % 2 = 0, color, upper(color)) collate utf8_lcase as text")
+    found = shuffled().fit_transform(collated.drop("color").withColumnRenamed("text", "color"), "sold").toArrow()
+    assert same(found.select(in_memory().column_names), in_memory(table=table.set_column(at, "color", color)))
 
 
 def test_a_row_never_sees_its_own_target(spark):

@@ -1,5 +1,6 @@
 """An encoder in pipelines of pyspark.ml: training encodings for the training frame, those of new rows for others."""
 
+import shutil
 import warnings
 
 import numpy as np
@@ -129,6 +130,9 @@ def test_stages_are_saved_with_their_pipeline(spark, stored, tmp_path, distribut
     assert again.stages[0].uid == model.stages[0].uid
     # A loaded model remembers no frame.
     assert same(again.transform(frame).toArrow(), new, "sold")
+    again.save(str(tmp_path / "copy"))
+    shutil.rmtree(tmp_path / "model")
+    assert same(PipelineModel.load(str(tmp_path / "copy")).transform(frame).toArrow(), new, "sold")
     if not distributed:
         again.stages[0].encoder_.save(tmp_path / "alone")
         assert load(tmp_path / "alone").transform(rows().drop_columns(["sold"])).equals(new)
