@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 from functools import wraps
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 
@@ -40,6 +41,26 @@ def end_once_changed(folder, before):
     end()
 
 
+def end_in_file(write, table, where, **named):
+    """Write half of a file, and end."""
+    assert named.get("filesystem") is None
+    whole = BytesIO()
+    write(table, whole)
+    Path(where).write_bytes(whole.getvalue()[: whole.tell() // 2])
+    end()
+
+
+def end_in_removal(_, folder, **__):
+    """Remove one file of a folder, and end."""
+    for path in [path for path in Path(folder).rglob("*") if path.is_file()][:1]:
+        path.unlink()
+    end()
+
+
+# Steps of this process that would be over before a change of the folder is seen.
+FAST = {"write_table": end_in_file, "rmtree": end_in_removal}
+
+
 def die(folder, point, *steps):
     """Let this process end at a point of a save.
 
@@ -47,29 +68,33 @@ def die(folder, point, *steps):
     ----------
     folder : str
     point : int
-        Step `n` begins at point ``2 n``.  Point ``2 n + 1`` is the first change of the folder in step `n`, or its end.
+        Step `n` begins at point ``2 n``.  Point ``2 n + 1`` is in the midst of step `n`: half of a file is written, one
+        file is removed, or what other processes do has changed the folder.  A step that cannot be halved has ended.
     steps : (object, str)
         The functions whose calls are the steps of a save.
     """
     numbers = count()
 
-    def watched(function):
+    def watched(function, name):
         @wraps(function)
         def step(*given, **named):
             number = next(numbers)
             if point == 2 * number:
                 end()
-            if point == 2 * number + 1:
+            midst = point == 2 * number + 1
+            if midst and name in FAST:
+                FAST[name](function, *given, **named)
+            if midst:
                 threading.Thread(target=end_once_changed, args=(folder, files_in(folder)), daemon=True).start()
             result = function(*given, **named)
-            if point == 2 * number + 1:
+            if midst:
                 end()
             return result
 
         return step
 
     for owner, name in steps:
-        setattr(owner, name, watched(getattr(owner, name)))
+        setattr(owner, name, watched(getattr(owner, name), name))
 
 
 def ended_whole(script, folder, point):
