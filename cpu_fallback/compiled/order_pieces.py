@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 from cpu_fallback.compiled.border import Array, kernel, stage
 from cpu_fallback.compiled.checkpoints import BEGINS, FROM_KEPT, KEEP_AFTER, KEEP_BEFORE
+from cpu_fallback.compiled.neighbour_sums import room_for_piece, sum_piece
 from cpu_fallback.compiled.order_tiles import Tile
 from cpu_fallback.compiled.pair_encodings import Priors, write_priors
-from cpu_fallback.compiled.running_pairs import ALL_WIDTH, LARGEST_STEP, Form, add_line, room_for_piece, see, sum_piece
+from cpu_fallback.compiled.running_pairs import ALL_WIDTH, LARGEST_STEP, Form, add_line, see
 
 
 class Pieces(NamedTuple):

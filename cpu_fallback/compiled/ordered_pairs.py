@@ -60,8 +60,16 @@ CACHE_LINE = 64
 GOLDEN = np.uint64(0x9E3779B1)
 
 
+# How far a thread's rows that leave are taken away: the index of the next one, their number, and the place of the
+# first row of the tile that is not among them.
+NEXT, PICKED, BEYOND = 0, 1, 2
+
+
 class ShareRoom(NamedTuple):
-    """What the rows of a thread see, number by number, and for each its place in the tile, line, time and prior."""
+    """What the rows of a thread see, number by number, and for each its place in the tile, line, time and prior.
+
+    With a window, it also has places and lines of rows that leave, and how far they are taken away.
+    """
 
     seen: Array
     places: Array
@@ -69,6 +77,9 @@ class ShareRoom(NamedTuple):
     ties: Array
     prior_of: Array
     numbers: Array
+    left_places: Array
+    left_lines: Array
+    left: Array
 
 
 @inlined
@@ -78,14 +89,16 @@ def owner_of(line: int, n_shares: np.uint64) -> np.uint64:
 
 
 @stage
-def pick_rows(tile: Tile, begin: int, end: int, n_lines: int, share: tuple[int, int], room: ShareRoom) -> int:
+def pick_rows(
+    tile: Tile, begin: int, end: int, n_lines: int, share: tuple[int, int], places: Array, lines: Array
+) -> int:
     """Write places and lines of those rows from place `begin` to `end` whose categories a thread has; count them."""
     mine, n_shares = np.uint64(share[0]), np.uint64(share[1])
     count, codes = np.uint64(0), tile.rows.codes[tile.base + begin : tile.base + end]
     for i in range(len(codes)):
         code = np.int64(codes[i])
         line = code + n_lines if code < 0 else code
-        room.places[count], room.lines[count] = begin + i, line
+        places[count], lines[count] = begin + i, line
         count += np.uint64(owner_of(line, n_shares) == mine)
     return np.int64(count)  # type: ignore[return-value]
 
@@ -123,22 +136,32 @@ def fetch_lines(lines: Array, form: Form, sums: Array) -> bool:
 
 @stage
 def take_away(
-    leaving: Tile, begin: int, end: int, n_lines: int, share: tuple[int, int], form: Form, sums: Array
+    leaving: Tile, until: int, n_lines: int, share: tuple[int, int], form: Form, sums: Array, room: ShareRoom
 ) -> None:
-    """Take rows of a thread away that leave a window, from place `begin` to `end`."""
-    mine, n_shares = np.uint64(share[0]), np.uint64(share[1])
-    for place in range(leaving.base + begin, leaving.base + end):
-        code = np.int64(leaving.rows.codes[np.uint64(place)])
-        line = code + n_lines if code < 0 else code
-        if owner_of(line, n_shares) == mine:
-            at = line * form.width
-            v = number_of(leaving.rows.numbers.target[np.uint64(place)], leaving.rows.numbers.target_kind)
-            centre = sums[np.uint64(at + form.around + CENTRE_LINE)] if form.blends else 0.0
-            add_row(v, -1.0, -v, 0.0, centre, form, sums, at)
-            if sums[np.uint64(at + N)] == 0.0:
-                # No error is left of the rows that have left.
-                for k in range(form.width):
-                    sums[np.uint64(at + k)] = 0.0
+    """Take a thread's rows away that leave a window before a place."""
+    while True:
+        while room.left[NEXT] < room.left[PICKED] and room.left_places[np.uint64(room.left[NEXT])] < until:
+            take_row_away(leaving, np.uint64(room.left[NEXT]), form, sums, room)
+            room.left[NEXT] += 1
+        if room.left[NEXT] < room.left[PICKED] or room.left[BEYOND] >= until:
+            break
+        begin, end = room.left[BEYOND], min(room.left[BEYOND] + FETCHED * share[1], leaving.size)
+        count = pick_rows(leaving, begin, end, n_lines, share, room.left_places, room.left_lines)
+        if fetch_lines(room.left_lines[:count], form, sums):
+            room.left[NEXT], room.left[PICKED], room.left[BEYOND] = 0, count, end
+
+
+@inlined
+def take_row_away(leaving: Tile, i: np.uint64, form: Form, sums: Array, room: ShareRoom) -> None:
+    """Take a picked row away from the line of its category."""
+    numbers, place, at = leaving.rows.numbers, leaving.base + room.left_places[i], room.left_lines[i] * form.width
+    v = number_of(numbers.target[np.uint64(place)], numbers.target_kind)
+    centre = sums[np.uint64(at + form.around + CENTRE_LINE)] if form.blends else 0.0
+    add_row(v, -1.0, -v, 0.0, centre, form, sums, at)
+    if sums[np.uint64(at + N)] == 0.0:
+        # No error is left of the rows that have left.
+        for k in range(form.width):
+            sums[np.uint64(at + k)] = 0.0
 
 
 @stage
@@ -162,18 +185,16 @@ def pass_rows(
     leaving: Tile,
     gone: Array,
     steps: Array,
-    left: int,
     count: int,
     n_lines: int,
     share: tuple[int, int],
     form: Form,
     sums: Array,
     room: ShareRoom,
-) -> int:
+) -> None:
     """Let rows see the lines of their categories, then add them, time by time.
 
-    With a window, rows that have left are taken away before.  It gives the number of these rows in the tile so far.
-    With a half-life, each prior has a step.
+    With a window, rows that have left are taken away before.  With a half-life, each prior has a step.
     """
     i, size, tied, width = 0, len(room.lines), len(tile.ties) > 0, form.width
     while i < count:
@@ -182,8 +203,7 @@ def pass_rows(
             end += 1
         if len(gone):
             now = gone[room.prior_of[np.uint64(i)]] - leaving.start
-            take_away(leaving, left, now, n_lines, share, form, sums)
-            left = now
+            take_away(leaving, now, n_lines, share, form, sums, room)
         if form.decays:
             block = np.float64(steps[room.prior_of[np.uint64(i)]] // STEPS_OF_BLOCK)
             for k in range(i, end):
@@ -193,7 +213,6 @@ def pass_rows(
         for k in range(i, end):
             add_picked(tile, room.places[np.uint64(k)], room.lines[np.uint64(k)], form, sums)
         i = end
-    return left
 
 
 @kernel
@@ -215,19 +234,19 @@ def encode_share(
 
     It is zero if no row stays open.  With a window, the rows `leaving` leave at the tile's times.
     """
-    block, last, at, piece, size, left = room_for_block(), 0, 0, 0, len(room.lines), 0
-    ages = pieces.gone, pieces.steps
+    block, last, at, piece, size = room_for_block(), 0, 0, 0, len(room.lines)
+    set_all(room.left, 0)
     while at < tile.size:
         end = min(at + FETCHED * share[1], tile.size)
         while len(tile.ties) and end < tile.size and tile.ties[end] == tile.ties[end - 1]:
             end += 1
-        count = pick_rows(tile, at, end, n_lines, share, room)
+        count = pick_rows(tile, at, end, n_lines, share, room.places, room.lines)
         at = end
         if not count:
             continue
         piece = describe_rows(tile, pieces, piece, count, room)
         if fetch_lines(room.lines[:count], form, sums):
-            left = pass_rows(tile, leaving, *ages, left, count, n_lines, share, form, sums, room)
+            pass_rows(tile, leaving, pieces.gone, pieces.steps, count, n_lines, share, form, sums, room)
         for first in range(0, count, BLOCK):
             stop = min(first + BLOCK, count)
             mine, numbers = room.prior_of[first:stop], room.numbers[first:stop]
@@ -238,7 +257,7 @@ def encode_share(
             write(block.values[: stop - first], to.columns[0], numbers, 0, to.wide, to.narrow)
             flag(block.counted[: stop - first], numbers, 0, to.unseen)
     if len(pieces.gone):
-        take_away(leaving, left, leaving.size, n_lines, share, form, sums)
+        take_away(leaving, leaving.size, n_lines, share, form, sums, room)
     return last
 
 
@@ -308,6 +327,14 @@ def lines_of(size: int) -> Array:
     return room[begin : begin + size]
 
 
+def room_for_share(n_rows: int, n_leaving: int) -> ShareRoom:
+    """Give room for rows of a thread; without weights, the low part of N stays zero."""
+    places, lines, ties, prior_of, numbers = empty((5, n_rows), np.int64)
+    left_places, left_lines = empty((2, n_leaving), np.int64)
+    seen, left = zeros(ALL_WIDTH * n_rows, np.float64), np.zeros(3, np.int64)
+    return ShareRoom(seen, places, lines, ties, prior_of, numbers, left_places, left_lines, left)
+
+
 class PairWalk:
     """A walk through an order that encodes tile after tile.
 
@@ -339,11 +366,7 @@ class PairWalk:
         self.reader, self.n_shares = OrderReader(self.rows, order, walk.ties), len(threads.shares(walk.n_rows))
         self.sums = lines_of(self.n_lines * form.width * (2 if form.decays else 1))
         longest = FETCHED * self.n_shares + (int(np.diff(walk.starts, append=walk.n_rows).max()) if tied else 0)
-        # Without weights, the low part of N stays zero.
-        self.rooms = [
-            ShareRoom(zeros(ALL_WIDTH * longest, np.float64), *empty((5, longest), np.int64))
-            for _ in range(self.n_shares)
-        ]
+        self.rooms = [room_for_share(longest, FETCHED * self.n_shares) for _ in range(self.n_shares)]
         self.held = [room_to_hold() for _ in range(self.n_shares)]
         self.priors, self.last_prior = Priors(*np.zeros((3, 0))), np.zeros(ALL_WIDTH)
         self.all_rows = np.zeros((2, LARGEST_STEP))

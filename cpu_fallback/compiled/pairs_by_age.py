@@ -4,9 +4,8 @@ A row that leaves is added with a negative sign.  Sums are exact as long as no a
 cancel; what additions drop, and what the parts of Q leave out, is in the bounds as for rows that come.  If the last row
 of a category leaves, its sums are exactly zero.  With a half-life, lines go from block to block (`running_pairs`).
 
-Each time has a prior of its own.  A tile is cut into runs of times.  At each time of a run, the rows of the run so far
-are added up; the runs take turns, so that additions need not wait for each other.  Then the sums before the run are
-added to those of all of its times, in vectors.
+Each time has a prior of its own.  Each thread has some of the times of a tile, and gives each of them the sums of its
+rows so far, in vectors (`neighbour_sums`).  Then it adds the sums before its first time.
 """
 
 from fractions import Fraction
@@ -17,6 +16,7 @@ import numpy as np
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.border import Array, freeze, kernel, set_all, stage
 from cpu_fallback.compiled.checkpoints import walk_of
+from cpu_fallback.compiled.neighbour_sums import add_before_places, add_everywhere, room_for_piece
 from cpu_fallback.compiled.order_pieces import Pieces
 from cpu_fallback.compiled.order_tiles import NO_NUMBERS, OrderReader, Tile
 from cpu_fallback.compiled.ordered_pairs import PairWalk
@@ -43,10 +43,7 @@ from cpu_fallback.compiled.running_pairs import (
     Q,
     S,
     add_line,
-    add_pair,
-    add_signed,
     enter_block,
-    see,
 )
 from cpu_fallback.compiled.shrinkage import blend_near
 from cpu_fallback.decay import STEPS_OF_BLOCK, blocks_of, factors_of
@@ -55,23 +52,22 @@ from cpu_fallback.row_numbers import TimeOrder
 if TYPE_CHECKING:
     from cpu_fallback.types import Rows, SumShape
 
-# Rows at a time, and runs of times of a thread that take turns.
-TILE, RUNS = 1 << 15, 8
-# Numbers of the lines of a thread's runs; with a half-life, as many follow for the blocks before.
-RUNS_WIDTH = RUNS * LARGEST_STEP
+# Rows at a time, and numbers of a thread's lines: its own, and with a half-life that of the block before.
+TILE, LINES = 1 << 15, 2 * LARGEST_STEP
 
 
 @stage
-def leave(leaving: Tile, gone: Array, piece: int, centre: float, form: Form, sums: Array, at: int) -> None:
-    """Take the rows that leave at a time away from a line."""
-    shift, left = leaving.base - leaving.start, gone[piece - 1] if piece else leaving.start
-    add_signed(leaving.rows.numbers, left + shift, gone[piece] + shift, -1.0, centre, form, sums, at)
+def see_block(sums: Array, form: Form, priors: Array, first: int, last: int) -> None:
+    """Add the sums of the block before to those of the times [first, last)."""
+    if form.decays and sums[N_EARLIER] != 0.0:
+        add_before(sums, LARGEST_STEP, BLOCK_BEFORE, form, priors, first, last)
 
 
 @kernel
 def pass_times(
     tile: Tile,
     leaving: Tile,
+    starts: Array,
     pieces: Pieces,
     first: int,
     last: int,
@@ -80,29 +76,33 @@ def pass_times(
     sums: Array,
     priors: Priors,
 ) -> bool:
-    """Write the sums of the rows of its run before each time from `first` on; tell whether all numbers are in range."""
-    known, ends, size, shift = True, pieces.ends, last - first, tile.base - tile.start
-    for turn in range((size + RUNS - 1) // RUNS):
-        for run in range(RUNS):
-            piece, at = first + size * run // RUNS + turn, run * LARGEST_STEP
-            if piece >= first + size * (run + 1) // RUNS:
-                continue
-            if len(pieces.gone):
-                leave(leaving, pieces.gone, piece, centre, form, sums, at)
-            if form.decays:
-                enter_block(np.float64(pieces.steps[piece] // STEPS_OF_BLOCK), form, sums, at)
-            see(sums, at, form, priors.sums, piece, len(priors.forms) // PRIOR_WIDTH)
-            begin = ends[piece - 1] if piece else tile.start
-            known &= add_signed(tile.rows.numbers, begin + shift, ends[piece] + shift, 1.0, centre, form, sums, at)
+    """Write the sums of a thread's rows before each of its times [first, last); tell whether all are in range."""
+    known, room, dealt, out, steps = True, room_for_piece(), room_for_piece(), priors.sums, pieces.steps
+    step, shift = len(priors.forms) // PRIOR_WIDTH, tile.base - tile.start
+    for k in range(ALL_WIDTH if form.blends or form.weighted else N + 1):
+        set_all(out[k * step + first : k * step + last], centre if k == CENTRE else 0.0)
+    time = first
+    while time < last:
+        end = time + 1 if form.decays else last
+        if form.decays:
+            block = steps[time] // STEPS_OF_BLOCK
+            enter_block(np.float64(block), form, sums, 0)
+            while end < last and steps[end] // STEPS_OF_BLOCK == block:
+                end += 1
+        known &= add_before_places(
+            *(tile.rows.numbers, shift, starts[time], pieces.ends[end - 1], starts[time:end], 1.0),
+            *(centre, form, room, dealt, sums, 0, out, time, step),
+        )
+        see_block(sums, form, out, time, end)
+        time = end
+    if len(pieces.gone):
+        gone, begin = pieces.gone[first:last], pieces.gone[first - 1] if first else leaving.start
+        add_before_places(
+            *(leaving.rows.numbers, leaving.base - leaving.start, begin, gone[last - first - 1], gone, -1.0),
+            *(centre, form, room, dealt, sums, LARGEST_STEP, out, first, step),
+        )
+        add_line(sums, LARGEST_STEP, form, sums, 0)
     return known
-
-
-@stage
-def add_everywhere(high: Array, low: Array, lost: Array, total: float, rest: float, noise: float) -> None:
-    """Add a pair and its bound to many pairs."""
-    for i in range(len(high)):
-        high[i], low[i], dropped = add_pair(high[i], low[i], total, rest)
-        lost[i] += dropped + noise
 
 
 @stage
@@ -129,29 +129,27 @@ def clear_empty(count: Array, numbers: Array) -> None:
 
 
 @stage
-def add_blocks(sums: Array, at: int, steps: Array, form: Form, priors: Array, first: int, last: int) -> None:
-    """Add the sums of a line and of its block before to those of the times of a run, as they see them."""
-    block, begin = np.int64(sums[at + BLOCK_NUMBER]), first
+def add_blocks(sums: Array, steps: Array, form: Form, priors: Array, first: int, last: int) -> None:
+    """Add the sums of a line and of its block before to those of the times [first, last), as they see them."""
+    block, begin = np.int64(sums[BLOCK_NUMBER]), first
     for age in range(2):
         end = begin
         while end < last and steps[end] // STEPS_OF_BLOCK == block + age:
             end += 1
-        add_before(sums, at, 1.0 if age == 0 else BLOCK_BEFORE, form, priors, begin, end)
-        if age == 0 and sums[at + N_EARLIER] != 0.0:
-            add_before(sums, at + RUNS_WIDTH, BLOCK_BEFORE, form, priors, begin, end)
+        add_before(sums, 0, 1.0 if age == 0 else BLOCK_BEFORE, form, priors, begin, end)
+        if age == 0:
+            see_block(sums, form, priors, begin, end)
         begin = end
 
 
 @kernel
 def finish_times(pieces: Pieces, first: int, last: int, form: Form, sums: Array, priors: Priors) -> None:
-    """Add the sums before each run to those of its times in [first, last), and write what rows need of the priors."""
+    """Add the sums before the times [first, last) to theirs, and write what rows need of the priors."""
     size, step = last - first, len(priors.forms) // PRIOR_WIDTH
-    for run in range(RUNS):
-        begin, end = first + size * run // RUNS, first + size * (run + 1) // RUNS
-        if form.decays:
-            add_blocks(sums, run * LARGEST_STEP, pieces.steps, form, priors.sums, begin, end)
-        else:
-            add_before(sums, run * LARGEST_STEP, 1.0, form, priors.sums, begin, end)
+    if form.decays:
+        add_blocks(sums, pieces.steps, form, priors.sums, first, last)
+    else:
+        add_before(sums, 0, 1.0, form, priors.sums, first, last)
     for k in range(CENTRE if len(pieces.gone) else 0):
         if k != N:
             begin, count = k * step + first, N * step + first
@@ -160,30 +158,28 @@ def finish_times(pieces: Pieces, first: int, last: int, form: Form, sums: Array,
 
 
 @kernel
-def begin_runs(sums: Array, form: Form, all_rows: Array, run_sums: Array) -> None:
-    """Turn the sums of runs into the sums before each run; `all_rows` has the sums before and becomes those after.
+def begin_shares(sums: Array, form: Form, all_rows: Array, own: Array) -> None:
+    """Turn the sums of threads into the sums before them; `all_rows` has the sums before and becomes those after.
 
-    `run_sums` has room for the lines of a run.
+    `own` has room for the lines of a thread.
     """
-    for at in range(0, len(sums), 2 * RUNS_WIDTH):
-        for run in range(at, at + RUNS_WIDTH, LARGEST_STEP):
+    for at in range(0, len(sums), LINES):
+        for k in range(LINES):
+            own[k], sums[at + k] = sums[at + k], all_rows[k]
+        block = own[BLOCK_NUMBER]
+        # A thread without times is in no block.
+        if form.decays and block == block:  # noqa: PLR0124
+            enter_block(block, form, all_rows, 0)
+            if all_rows[N_EARLIER] == 0.0:
+                set_all(all_rows[LARGEST_STEP:], 0.0)
+            if own[N_EARLIER] != 0.0:
+                add_line(own, LARGEST_STEP, form, all_rows, LARGEST_STEP)
+                all_rows[N_EARLIER] += own[N_EARLIER]
+        add_line(own, 0, form, all_rows, 0)
+        if all_rows[N] == 0.0 and not form.decays:
+            # No error is left of the rows that have left.
             for k in range(LARGEST_STEP):
-                run_sums[k], run_sums[k + LARGEST_STEP] = sums[run + k], sums[run + k + RUNS_WIDTH]
-                sums[run + k], sums[run + k + RUNS_WIDTH] = all_rows[k], all_rows[k + LARGEST_STEP]
-            block = run_sums[BLOCK_NUMBER]
-            # A run without times is in no block.
-            if form.decays and block == block:  # noqa: PLR0124
-                enter_block(block, form, all_rows, 0)
-                if all_rows[N_EARLIER] == 0.0:
-                    set_all(all_rows[LARGEST_STEP:], 0.0)
-                if run_sums[N_EARLIER] != 0.0:
-                    add_line(run_sums, LARGEST_STEP, form, all_rows, LARGEST_STEP)
-                    all_rows[N_EARLIER] += run_sums[N_EARLIER]
-            add_line(run_sums, 0, form, all_rows, 0)
-            if all_rows[N] == 0.0 and not form.decays:
-                # No error is left of the rows that have left.
-                for k in range(LARGEST_STEP):
-                    all_rows[k] = all_rows[k] if k == form.around + CENTRE_LINE else 0.0
+                all_rows[k] = all_rows[k] if k == form.around + CENTRE_LINE else 0.0
 
 
 class HeldRow(NamedTuple):
@@ -204,6 +200,7 @@ class AgeWalk(PairWalk):
         walk = walk_of(order, len(order.rows), 0, 0)._replace(burned=burned)
         super().__init__(rows, shape, order, form, walk, to, TILE)
         self.leaver, self.n_gone = OrderReader(self.rows, order, walk.ties[:0]), 0
+        self.starts = freeze(order.starts, np.int64)
         self.ends = freeze(np.append(order.starts[1:], walk.n_rows), np.int64)
         self.gone = NO_NUMBERS if order.firsts is None else freeze(order.starts[order.firsts], np.int64)
         self.steps = NO_NUMBERS if order.steps is None else freeze(order.steps, np.int64)
@@ -229,14 +226,15 @@ class AgeWalk(PairWalk):
         """Read a tile, and set its priors; give the rows that leave, and its times; None if numbers are unknown."""
         ties = self.order.ties
         first, last = int(ties[tile.start]), int(ties[tile.start + tile.size - 1]) + 1
-        ends, gone, steps = self.ends[first:last], self.gone[first:last], self.steps[first:last]
+        starts, ends = self.starts[first:last], self.ends[first:last]
+        gone, steps = self.gone[first:last], self.steps[first:last]
         pieces = Pieces(ends, ends, freeze(np.arange(last - first), np.int64), np.empty(0), gone, steps)
         leaving = self.leaver.tile(self.n_gone, int(gone[-1]) if len(gone) else 0)
         self.n_gone, cuts = leaving.start + leaving.size, self.share_pieces(tile, ends)
-        runs, known = np.zeros((self.n_shares, 2 * RUNS_WIDTH)), [True] * self.n_shares
-        runs[:, self.form.around + CENTRE_LINE :: LARGEST_STEP] = self.centre
+        sums, known = np.zeros((self.n_shares, LINES)), [True] * self.n_shares
+        sums[:, self.form.around + CENTRE_LINE :: LARGEST_STEP] = self.centre
         if self.form.decays:
-            runs[:, BLOCK_NUMBER::LARGEST_STEP] = np.nan
+            sums[:, BLOCK_NUMBER] = np.nan
         if len(self.priors.forms) < len(ends) * PRIOR_WIDTH:
             self.priors = self.make_priors(len(ends))
         left = (leaving.size * np.arange(self.n_shares + 1) // self.n_shares).tolist()
@@ -247,15 +245,16 @@ class AgeWalk(PairWalk):
                 self.reader.read(tile, *self.places_of(tile, ends, *cuts[share : share + 2]))
 
         def add(share: int) -> None:
-            fixed = self.centre, self.form, runs[share], self.priors
-            known[share] = pass_times(tile, leaving, pieces, *cuts[share : share + 2], *fixed)
+            fixed = self.centre, self.form, sums[share], self.priors
+            if cuts[share] < cuts[share + 1]:
+                known[share] = pass_times(tile, leaving, starts, pieces, *cuts[share : share + 2], *fixed)
 
         def finish(share: int) -> None:
-            finish_times(pieces, *cuts[share : share + 2], self.form, runs[share], self.priors)
+            finish_times(pieces, *cuts[share : share + 2], self.form, sums[share], self.priors)
 
         threads.run(read, self.n_shares)
         threads.run(add, self.n_shares)
-        begin_runs(runs.reshape(-1), self.form, self.all_rows.reshape(-1), np.empty(2 * LARGEST_STEP))
+        begin_shares(sums.reshape(-1), self.form, self.all_rows.reshape(-1), np.empty(LINES))
         threads.run(finish, self.n_shares)
         return leaving, pieces if all(known) else None
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import REAL, Array, Numbers, counting, inlined, set_all, stage
+from cpu_fallback.compiled.border import REAL, Array, Numbers, inlined, stage
 from cpu_fallback.compiled.closed_forms import plus, times, weigh
 from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.ties import two_sum
@@ -46,8 +46,6 @@ BLOCK_BEFORE = 2.0**-64
 OUTWEIGHS, NEARLY_ALL = 16.0, 0.999
 # A part of Q errs by at most so much of itself.
 PART_BOUND = 2.0**-100
-# Neighbouring rows that are added up together, in vectors, and from how many rows on this pays.
-TOGETHER, SEVERAL = 512, 8
 
 
 class Form(NamedTuple):
@@ -276,85 +274,3 @@ def add_signed(
         known &= are_in_range(v, weight, product)
         add_row(v, sign * weight, sign * product, sign * error, centre, form, sums, at)
     return known
-
-
-class PieceRoom(NamedTuple):
-    """Scratch space for neighbouring rows: target and weight, and pairs to be added up with their bounds."""
-
-    target: Array
-    weight: Array
-    high: Array
-    low: Array
-    noise: Array
-
-
-@counting
-def room_for_piece() -> PieceRoom:
-    """Give room for rows that are added up together."""
-    return PieceRoom(np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER), np.empty(TOGETHER))
-
-
-@stage
-def add_half(high: Array, low: Array, noise: Array, other: Array, other_low: Array, other_noise: Array) -> None:
-    """Add pairs and their bounds to as many others."""
-    for i in range(len(other)):
-        high[i], low[i], lost = add_pair(high[i], low[i], other[i], other_low[i])
-        noise[i] += other_noise[i] + lost
-
-
-@stage
-def add_together(n: int, room: PieceRoom, to: Array, at: int) -> None:
-    """Add the first pairs of a room, half to half, to a sum whose lower number and bound follow it."""
-    while n > 1:
-        half = (n + 1) >> 1
-        add_half(
-            *(room.high[:half], room.low[:half], room.noise[:half]),
-            *(room.high[half:n], room.low[half:n], room.noise[half:n]),
-        )
-        n = half
-    to[at], to[at + 1], lost = add_pair(to[at], to[at + 1], room.high[0], room.low[0])
-    to[at + 2] += room.noise[0] + lost
-
-
-@stage
-def read_piece(numbers: Numbers, begin: int, n: int, form: Form, room: PieceRoom) -> bool:
-    """Read targets and weights of rows, and their products; tell whether all are in range."""
-    known = True
-    for i in range(n):
-        v, weight, product, error = number_and_weight(numbers, np.uint64(begin + i), form)
-        known &= are_in_range(v, weight, product)
-        room.target[i], room.weight[i] = v, weight
-        room.high[i], room.low[i], room.noise[i] = product, error, 0.0
-    return known
-
-
-@stage
-def add_batch(numbers: Numbers, begin: int, n: int, centre: float, form: Form, room: PieceRoom, to: Array) -> bool:
-    """Add several neighbouring rows to a line; tell whether all of their numbers are in range."""
-    known = read_piece(numbers, begin, n, form, room)
-    add_together(n, room, to, S)
-    for i in range(n if form.blends else 0):
-        room.high[i], room.low[i], room.noise[i] = square_of(room.target[i], room.weight[i], centre)
-    if form.blends:
-        add_together(n, room, to, form.around)
-    if form.weighted:
-        for i in range(n):
-            room.high[i], room.low[i], room.noise[i] = room.weight[i], 0.0, 0.0
-        add_together(n, room, to, N)
-    else:
-        to[N] += n
-    return known
-
-
-@stage
-def sum_piece(numbers: Numbers, begin: int, end: int, centre: float, form: Form, room: PieceRoom, to: Array) -> bool:
-    """Write the sums of neighbouring rows; tell whether all of their numbers are in range."""
-    known = True
-    set_all(to, 0.0)
-    if form.blends:
-        to[form.around + CENTRE_LINE] = centre
-    while end - begin >= SEVERAL:
-        n = min(end - begin, TOGETHER)
-        known &= add_batch(numbers, begin, n, centre, form, room, to)
-        begin += n
-    return known & add_signed(numbers, begin, end, 1.0, centre, form, to, 0)

@@ -147,6 +147,9 @@ def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int6
         starts = numbers - float(span)
     else:
         ticks = min(span.numerator // span.denominator, 1 << 62)
+        if len(numbers) and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1:
+            # Times without gaps, such as row numbers or days, need no search.
+            return np.maximum(np.arange(-ticks, len(numbers) - ticks), 0)
         starts = np.maximum(numbers, np.iinfo(np.int64).min + ticks) - ticks
     # Both arrays are sorted, and merging them takes less time than a search for each element.
     merged = np.argsort(np.concatenate([starts, numbers]), kind="stable")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
-from itertools import product
+from itertools import accumulate, product
 
 import numpy as np
 import pytest
@@ -172,26 +172,70 @@ def test_next_to_no_row_of_plain_data_stays_open(
     assert max(open_rows) <= 6
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 7, 8, 9, 511, 513, 1_031, 1_536])
-@pytest.mark.parametrize(("weighted", "spread"), [(False, 3), (False, 140), (True, 3), (True, 140), (False, None)])
+class Neighbours:
+    """Neighbouring rows whose sums pairs may not hold: far numbers, or products of long ones."""
+
+    def __init__(self, n_rows, weighted, spread):
+        self.pairs = import_module("cpu_fallback.compiled.running_pairs")
+        self.sums = import_module("cpu_fallback.compiled.neighbour_sums")
+        kernels, random = import_module("cpu_fallback.compiled.border"), np.random.default_rng(n_rows)
+        if spread is None:
+            # Only when rows that were added up together meet others does a pair drop something.
+            self.target = np.repeat([1.0, 2.0**-60, 2.0**-131], self.sums.TOGETHER)[:n_rows]
+        else:
+            self.target = np.ldexp(random.normal(size=n_rows), random.integers(-spread, spread, n_rows, endpoint=True))
+        weight = random.random(n_rows) if weighted else np.ones(n_rows)
+        self.numbers = kernels.Numbers(self.target.view(np.uint64), kernels.REAL, weight.view(np.uint64), kernels.REAL)
+        around = self.pairs.WEIGHED_STEP if weighted else self.pairs.PLAIN_STEP
+        self.form = self.pairs.Form(2 * around, around, weighted, True, False, RULES["blend"])
+        self.centre, self.weighted = float(self.target[0]) if n_rows else 0.0, weighted
+        exact = [(Fraction(w), Fraction(w) * Fraction(v)) for v, w in zip(self.target, weight, strict=True)]
+        squares = [w * (Fraction(v) - Fraction(self.centre)) ** 2 for v, (w, _) in zip(self.target, exact, strict=True)]
+        # What the rows before each row add to S, N and Q, and then what all do.
+        self.exact = [
+            list(accumulate(parts, initial=Fraction(0)))
+            for parts in ([part for _, part in exact], [w for w, _ in exact], squares)
+        ]
+
+    def check(self, s, n, q, place):
+        """Check sums, each a number, its lower number and its bound, with those of the rows before a place."""
+        for (high, low, noise), exact in zip((s, n, q), self.exact, strict=True):
+            # Formulas take 9/8 of a bound, for rounding.
+            assert abs(exact[place] - Fraction(high) - Fraction(low)) <= Fraction(noise) * Fraction(9, 8)
+
+
+SPREADS = [(False, 3), (False, 140), (True, 3), (True, 140), (False, None)]
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 8, 9, 1_023, 1_025, 2_055, 3_072])
+@pytest.mark.parametrize(("weighted", "spread"), SPREADS)
 def test_sums_of_a_piece_are_within_their_bounds(n_rows, weighted, spread):
-    # Of far numbers, and of products of long ones, pairs cannot hold all.  Formulas take 9/8 of a bound, for rounding.
-    sums, kernels = import_module("cpu_fallback.compiled.running_pairs"), import_module("cpu_fallback.compiled.border")
-    random = np.random.default_rng(n_rows)
-    if spread is None:
-        # Only when rows that were added up together meet others does a pair drop something.
-        target = np.repeat([1.0, 2.0**-60, 2.0**-131], sums.TOGETHER)[:n_rows]
-    else:
-        target = np.ldexp(random.normal(size=n_rows), random.integers(-spread, spread, n_rows, endpoint=True))
-    weight = random.random(n_rows) if weighted else np.ones(n_rows)
-    numbers = kernels.Numbers(target.view(np.uint64), kernels.REAL, weight.view(np.uint64), kernels.REAL)
-    around = sums.WEIGHED_STEP if weighted else sums.PLAIN_STEP
-    line, centre = np.empty(sums.LARGEST_STEP), float(target[0])
-    form = sums.Form(2 * around, around, weighted, True, False, RULES["blend"])
-    assert sums.sum_piece(numbers, 0, n_rows, centre, form, sums.room_for_piece(), line)
-    exact = [(Fraction(w), Fraction(w) * Fraction(v)) for v, w in zip(target, weight, strict=True)]
-    squares = [w * (Fraction(v) - Fraction(centre)) ** 2 for v, (w, _) in zip(target, exact, strict=True)]
-    for at, total in ((sums.S, sum(p for _, p in exact)), (around, sum(squares))):
-        assert abs(total - Fraction(line[at]) - Fraction(line[at + 1])) <= Fraction(line[at + 2]) * Fraction(9, 8)
-    low, lost = (line[sums.N_LOW], line[sums.N_LOST]) if weighted else (0.0, 0.0)
-    assert abs(sum(w for w, _ in exact) - Fraction(line[sums.N]) - Fraction(low)) <= Fraction(lost) * Fraction(9, 8)
+    rows = Neighbours(n_rows, weighted, spread)
+    sums, pairs, line = rows.sums, rows.pairs, np.empty(rows.pairs.LARGEST_STEP)
+    assert sums.sum_piece(rows.numbers, 0, n_rows, rows.centre, rows.form, sums.room_for_piece(), line)
+    n = line[pairs.N : pairs.N + 3] if weighted else [line[pairs.N], 0.0, 0.0]
+    rows.check(line[:3], n, line[rows.form.around :][:3], n_rows)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 31, 33, 1_024, 1_025, 2_060])
+@pytest.mark.parametrize(("weighted", "spread"), SPREADS)
+def test_sums_before_places_are_within_their_bounds(n_rows, weighted, spread, sign):
+    rows = Neighbours(n_rows, weighted, spread)
+    sums, pairs, lines = rows.sums, rows.pairs, np.zeros(2 * rows.pairs.LARGEST_STEP)
+    # Each row, rows that nobody begins with, and many places at one row.
+    for places in (np.arange(n_rows), np.arange(0, n_rows + 1, 7), np.repeat([0, n_rows // 2, n_rows], 1_100)):
+        out, room, at = np.zeros((pairs.ALL_WIDTH, len(places) + 2)), sums.room_for_piece(), pairs.LARGEST_STEP
+        lines[:] = 0.0
+        assert sums.add_before_places(
+            *(rows.numbers, 0, 0, n_rows, places, sign, rows.centre, rows.form, room, sums.room_for_piece()),
+            *(lines, at, out.reshape(-1), 1, out.shape[1]),
+        )
+        signs = np.array([sign, sign, 1.0])
+        assert not lines[:at].any()
+        assert not out[:, [0, -1]].any()
+        for number, place in enumerate(places.tolist(), 1):
+            s, n, q = (out[k : k + 3, number] * signs for k in (pairs.S, pairs.N, pairs.Q))
+            rows.check(s, n, q, place)
+        n = lines[at + pairs.N :][:3] if weighted else np.array([lines[at + pairs.N], 0.0, 0.0])
+        rows.check(lines[at:][:3] * signs, n * signs, lines[at + rows.form.around :][:3] * signs, n_rows)

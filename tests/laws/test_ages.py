@@ -237,6 +237,22 @@ SPANS = [
 
 @pytest.mark.host
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("begin", [-60, 0, 7, 2**40, -(2**62)])
+@pytest.mark.parametrize("window", [0.5, 1, 7.9, 50, 10**6, 2**62])
+@KINDS
+def test_windows_of_times_without_gaps(kind, window, begin):
+    rows = ROWS.assign(day=RNG.permutation(N) + begin)
+    for found, wanted in zip(
+        fitted(kind, rows, Y["quantity"], window=window),
+        # Doubled times have gaps, and rows see the same others.
+        fitted(kind, rows.assign(day=2 * (rows["day"] - begin)), Y["quantity"], window=min(2 * window, 2**62)),
+        strict=True,
+    ):
+        assert_same_bits(found, wanted)
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("span", SPANS, ids=repr)
 @pytest.mark.parametrize("unit", ["s", "ns"])
 @KINDS
