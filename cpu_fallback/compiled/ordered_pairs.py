@@ -124,12 +124,15 @@ def describe_rows(tile: Tile, pieces: Pieces, piece: int, count: int, room: Shar
 
 @stage
 def fetch_lines(lines: Array, form: Form, sums: Array) -> bool:
-    """Read the line of each row's category, in a loop in which cache misses overlap."""
+    """Read the line of each row's category, and with a half-life that of the block before, so that misses overlap."""
     # The last number of a long line is always zero; it lies in another line of the cache.
     any_number, last = 0.0, form.width - 1 if form.width == LARGEST_STEP else N
     for i in range(len(lines)):
         at = lines[i] * form.width
         any_number += sums[np.uint64(at + N)] + sums[np.uint64(at + last)]
+        if form.decays:
+            earlier = at + len(sums) // 2
+            any_number += sums[np.uint64(earlier + N)] + sums[np.uint64(earlier + last)]
     # This is always true, but the compiler has to read the numbers for it.
     return any_number == any_number  # noqa: PLR0124
 
