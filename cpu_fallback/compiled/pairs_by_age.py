@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Rows, SumShape
 
 # Rows at a time, and numbers of a thread's lines: its own, and with a half-life that of the block before.
-TILE, LINES = 1 << 15, 2 * LARGEST_STEP
+TILE, LINES = 1 << 16, 2 * LARGEST_STEP
 
 
 @stage
@@ -237,22 +237,19 @@ class AgeWalk(PairWalk):
             sums[:, BLOCK_NUMBER] = np.nan
         if len(self.priors.forms) < len(ends) * PRIOR_WIDTH:
             self.priors = self.make_priors(len(ends))
-        left = (leaving.size * np.arange(self.n_shares + 1) // self.n_shares).tolist()
-
-        def read(share: int) -> None:
-            self.leaver.read(leaving, *left[share : share + 2])
-            if cuts[share] < cuts[share + 1]:
-                self.reader.read(tile, *self.places_of(tile, ends, *cuts[share : share + 2]))
 
         def add(share: int) -> None:
-            fixed = self.centre, self.form, sums[share], self.priors
-            if cuts[share] < cuts[share + 1]:
-                known[share] = pass_times(tile, leaving, starts, pieces, *cuts[share : share + 2], *fixed)
+            begin, end = cuts[share : share + 2]
+            if begin < end:
+                self.reader.read(tile, *self.places_of(tile, ends, begin, end))
+                if len(gone):
+                    self.leaver.read(leaving, *self.places_of(leaving, gone, begin, end))
+                fixed = self.centre, self.form, sums[share], self.priors
+                known[share] = pass_times(tile, leaving, starts, pieces, begin, end, *fixed)
 
         def finish(share: int) -> None:
             finish_times(pieces, *cuts[share : share + 2], self.form, sums[share], self.priors)
 
-        threads.run(read, self.n_shares)
         threads.run(add, self.n_shares)
         begin_shares(sums.reshape(-1), self.form, self.all_rows.reshape(-1), np.empty(LINES))
         threads.run(finish, self.n_shares)
