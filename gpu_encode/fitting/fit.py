@@ -61,6 +61,7 @@ from gpu_encode.fitting.tasks import (
     missing_rows,
     see_new_rows,
     sum_by_fold,
+    sum_seen_folds,
     tables_by_fold,
     to_columns,
 )
@@ -531,7 +532,8 @@ def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
         plan = plan.new_rows
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
-        return see_new_rows(sum_by_fold(task, plan), plan, task.ops)
+        sums, plan = sum_seen_folds(task, plan)
+        return see_new_rows(sums, plan, task.ops)
     return task.measure(None, 1)
 
 

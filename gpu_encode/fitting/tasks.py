@@ -368,6 +368,23 @@ def sum_by_fold(task: EncodingTask, plan: FoldPlan) -> CategorySums:
     return task.weighed(plan.weights).measure(plan.folds, plan.n_folds)
 
 
+def sum_seen_folds(task: EncodingTask, plan: FoldPlan) -> tuple[CategorySums, FoldPlan]:
+    """Sum rows by fold, only those of folds that new rows see, and give the plan of these folds."""
+    seen, folds = plan.new_rows.any(axis=0), plan.folds
+    if folds is None or isinstance(folds, FoldPattern):
+        return sum_by_fold(task, plan), plan
+    if seen.all() or not seen.any() or task.rule.needs.distribution:
+        return sum_by_fold(task, plan), plan
+    numbers = np.where(seen, np.cumsum(seen) - 1, -1).astype(np.int32)
+    kept = task.ops.to_device(numbers)[folds]
+    chosen = np.flatnonzero(kept >= 0)
+    task = task.weighed(plan.weights)
+    ageing = None if plan.ageing is None else replace(plan.ageing, by_fold=plan.ageing.by_fold[seen])
+    visibility, new_rows = plan.visibility[np.ix_(seen, seen)], plan.new_rows[:, seen]
+    plan = FoldPlan(kept[chosen], int(seen.sum()), visibility, new_rows, ageing=ageing)
+    return replace(task, rows=task.rows.pick(chosen), sums=None).measure(plan.folds, plan.n_folds), plan
+
+
 def see_new_rows(sums: CategorySums, plan: FoldPlan, ops: Ops) -> CategorySums:
     """Give the sums that new rows see, from sums by fold."""
     if plan.ageing is not None:
@@ -386,14 +403,22 @@ def as_views(
     steps = np.append(steps, ageing.steps[-1])[first:]
     visibility = np.concatenate([plan.visibility, plan.new_rows])[first:]
     lag = blocks_of(steps)[:, None] - blocks
-    seen, layout = ops.visible(sums.accumulators, visibility * (lag == 0)), sums.spec.layout
+    seen, layout = see_folds(sums.accumulators, visibility * (lag == 0), ops), sums.spec.layout
     if (before := visibility * (lag == 1)).any():
-        earlier, layout = ops.visible(sums.accumulators, before), room_for_two_blocks(layout)
+        earlier, layout = see_folds(sums.accumulators, before, ops), room_for_two_blocks(layout)
         seen = add_earlier_block(seen, earlier, sums.spec.layout)
     seen, layout = seen_from(ops, seen, layout, steps)
     views = np.eye(len(steps), dtype=np.int64)
     spec = replace(sums.spec, layout=layout)
     return CategorySums(seen, spec, 1), replace(plan, visibility=views[:-1], new_rows=views[-1:], ageing=None)
+
+
+def see_folds(accumulators: Array, visibility: NDArray[np.int64], ops: Ops) -> Array:
+    """Sum the folds that each view sees; the only fold of an only view is not copied."""
+    if len(visibility) == visibility.sum() == 1:
+        fold = int(visibility.argmax())
+        return accumulators[:, fold : fold + 1]
+    return ops.visible(accumulators, visibility)
 
 
 @dataclass(frozen=True, eq=False)
