@@ -530,10 +530,10 @@ def n_columns(plan: Plan) -> int:
 def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
     """Sum the rows that new rows see: all rows, but fewer with holdout, blow-up columns, half-lives or windows."""
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
-        plan = plan.new_rows
+        sums, seen = sum_seen_folds(task, plan.new_rows)
+        return see_new_rows(sums, seen, task.ops)
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
-        sums, plan = sum_seen_folds(task, plan)
-        return see_new_rows(sums, plan, task.ops)
+        return see_new_rows(sum_by_fold(task, plan), plan, task.ops)
     return task.measure(None, 1)
 
 
