@@ -7,7 +7,7 @@
 Keys of whole numbers, a target of two classes, an m-estimate, five folds by a hash of the row's number; a partition for
 each file.  The ways of one engine run in one process: each is called once, and then they take turns.  The seconds are
 those of all processes, and those that passed; each is the least of the turns, without the start of an engine.  A way
-whose library is missing is left out.
+whose library is missing is left out.  ``BENCH_MEMORY=8g`` gives Spark's driver as much memory; thirty keys need it.
 
 - `spark-window` and `spark-by-hand` are out-of-fold means in Spark's own SQL, one key after the other: sums over
   windows; or two group-bys, joined to rows.  They add floats, so that bits depend on partitions.
@@ -127,7 +127,10 @@ def ways_of_ray() -> dict[str, Call]:
     """Encode a dataset of Ray, on two processors."""
     import ray
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=1 << 30)
+    # Ray would end workers that idle between passes, and new ones import for seconds.
+    settings = {"idle_worker_killing_time_threshold_ms": 600_000}
+    words: dict[str, Any] = {"include_dashboard": False, "log_to_driver": False, "object_store_memory": 1 << 30}
+    ray.init(num_cpus=2, _system_config=settings, **words)
 
     def ours(make: Callable[[Sequence[str]], Any], folder: str) -> None:
         rows = ray.data.read_parquet(folder)
@@ -147,7 +150,7 @@ def ways_of_spark() -> dict[str, Call]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "3g",
+        "spark.driver.memory": os.environ.get("BENCH_MEMORY", "3g"),
         "spark.sql.shuffle.partitions": "4",
         # Each file is a partition.
         "spark.sql.files.openCostInBytes": str(1 << 30),
