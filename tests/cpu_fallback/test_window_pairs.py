@@ -78,6 +78,17 @@ def test_threads_share_categories_and_times(compiled, by_age, monkeypatch, rule,
     threads.set_threads(None)
 
 
+@pytest.mark.parametrize("rows_of_time", [1, 700])
+@pytest.mark.parametrize("span", [0, 2, 1_200, "any"])
+def test_more_rows_leave_than_are_picked_at_once(compiled, by_age, monkeypatch, open_rows, span, rows_of_time):
+    for rule, n_threads in product(("mean", "blend"), (1, 2)):
+        monkeypatch.setattr(import_module("cpu_fallback.compiled.threads"), "_chosen", [n_threads])
+        monkeypatch.setattr(import_module("cpu_fallback.compiled.threads"), "SMALLEST_SHARE", 1)
+        assert_same(compiled, by_age, monkeypatch, Data(compiled, "real", 3_300, span, rows_of_time), RULES[rule])
+    # Otherwise exact code encoded all rows, twice.
+    assert min(open_rows) < 100
+
+
 @pytest.mark.parametrize("numbers", [[0.0, -0.0], [1.0, -1.0], [0.5], [5e-324, 1.0], [1e16, 1.0, -1e16]], ids=str)
 def test_sums_of_few_numbers(compiled, by_age, monkeypatch, numbers):
     for rule, span in product(RULES.values(), SPANS):
