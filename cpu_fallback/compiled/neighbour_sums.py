@@ -1,7 +1,8 @@
-"""Sums of neighbouring rows as pairs of floats (`running_pairs`), in vectors: of all, or of those before some places.
+"""Sums of neighbouring rows as pairs of floats (`running_pairs`), in vectors.
 
-Up to so many rows at a time are added up half to half.  For running sums they are dealt to lanes: each lane has
-neighbouring rows, and all lanes together add their next row to their sums.  Then each lane gets the sum before it.
+They are the sums of all rows, or of the rows before each of some places.
+Rows are added up half to half.  For running sums they are dealt to lanes: each lane has neighbouring rows, and all
+lanes together add their next row to their sums.  Then each lane gets the sum before it.
 """
 
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from cpu_fallback.compiled.running_pairs import (
     square_of,
 )
 
-# Rows that are added up together, from how many rows on this pays, and rows of a lane.
+# The most rows that are added up together, the fewest for which this pays, and the rows of a lane.
 TOGETHER, SEVERAL, LANE = 1 << 10, 8, 1 << 5
 
 
@@ -137,9 +138,9 @@ def collect(numbers: Array, lanes: int, out: Array) -> None:
 
 @stage
 def run_sums(n: int, room: PieceRoom, dealt: PieceRoom, sums: Array, at: int) -> None:
-    """Turn pairs into the sums before each, and then of all; they begin with a sum of a line, which gets all pairs."""
+    """Turn pairs into the sums before each pair; the first sum is that of a line, and the line gets the sum of all."""
     lanes = max(1, (n + LANE - 1) // LANE)
-    # What the last lane has after row n - 1 is in no sum that anybody reads.
+    # After row n - 1, the last lane has any numbers; nobody reads their sums.
     for numbers, out in ((room.high, dealt.high), (room.low, dealt.low), (room.noise, dealt.noise)):
         deal(numbers, lanes, out)
     for turn in range(lanes, LANE * lanes, lanes):
@@ -198,10 +199,11 @@ def add_before_places(
     first: int,
     step: int,
 ) -> bool:
-    """Add the rows from `begin` to `end` to a line, and to each place the line as it was before the row of that place.
+    """Add the rows from `begin` to `end` to a line; tell whether all numbers are in range.
 
-    The numbers of the places, which rise, are `step` apart in `out`, and begin with the one numbered `first`.  The
-    number of a row is its place plus `shift`.  It tells whether all numbers are in range.
+    For each place, the sums of the line before the row of this place are added to `out`, `step` numbers apart; those of
+    the first place are added to number `first`.  Places rise, from `begin` to `end`.  The number of a row is its place
+    plus `shift`.
     """
     known, done = True, 0
     while begin < end or done < len(places):

@@ -58,10 +58,8 @@ TILE, FETCHED = 1 << 17, 1 << 9
 FEW_ROWS = 1 << 16
 CACHE_LINE = 64
 GOLDEN = np.uint64(0x9E3779B1)
-
-
-# How far a thread's rows that leave are taken away: the index of the next one, their number, and the place of the
-# first row of the tile that is not among them.
+# How far a thread has picked rows that leave, and taken them away: the index of the next picked row, the number of
+# picked rows, and the place of the first row that it has not looked at yet.
 NEXT, PICKED, BEYOND = 0, 1, 2
 
 
@@ -150,8 +148,9 @@ def take_away(
             break
         begin, end = room.left[BEYOND], min(room.left[BEYOND] + FETCHED * share[1], leaving.size)
         count = pick_rows(leaving, begin, end, n_lines, share, room.left_places, room.left_lines)
-        if fetch_lines(room.left_lines[:count], form, sums):
-            room.left[NEXT], room.left[PICKED], room.left[BEYOND] = 0, count, end
+        room.left[NEXT], room.left[PICKED], room.left[BEYOND] = 0, count, end
+        if not fetch_lines(room.left_lines[:count], form, sums):
+            break
 
 
 @inlined

@@ -97,6 +97,7 @@ def pass_times(
         time = end
     if len(pieces.gone):
         gone, begin = pieces.gone[first:last], pieces.gone[first - 1] if first else leaving.start
+        # When these rows came, it was found that they are in range.
         add_before_places(
             *(leaving.rows.numbers, leaving.base - leaving.start, begin, gone[last - first - 1], gone, -1.0),
             *(centre, form, room, dealt, sums, LARGEST_STEP, out, first, step),

@@ -369,20 +369,20 @@ def sum_by_fold(task: EncodingTask, plan: FoldPlan) -> CategorySums:
 
 
 def sum_seen_folds(task: EncodingTask, plan: FoldPlan) -> tuple[CategorySums, FoldPlan]:
-    """Sum rows by fold, only those of folds that new rows see, and give the plan of these folds."""
-    seen, folds = plan.new_rows.any(axis=0), plan.folds
-    if folds is None or isinstance(folds, FoldPattern):
+    """Sum rows by fold, and give the plan of these folds: if new rows see few rows, only folds that they see."""
+    seen, folds = plan.new_rows.sum(axis=0) > 0, plan.folds
+    if folds is None or isinstance(folds, FoldPattern) or not seen.any() or task.rule.needs.distribution:
         return sum_by_fold(task, plan), plan
-    if seen.all() or not seen.any() or task.rule.needs.distribution:
+    chosen = task.ops.to_device(seen)[folds]
+    # Copies of most rows would take more memory than the sums of all.
+    if 2 * int(np.count_nonzero(chosen)) > len(chosen):
         return sum_by_fold(task, plan), plan
-    numbers = np.where(seen, np.cumsum(seen) - 1, -1).astype(np.int32)
-    kept = task.ops.to_device(numbers)[folds]
-    chosen = np.flatnonzero(kept >= 0)
+    rows, numbers = np.flatnonzero(chosen), np.cumsum(seen).astype(np.int32) - 1
     task = task.weighed(plan.weights)
     ageing = None if plan.ageing is None else replace(plan.ageing, by_fold=plan.ageing.by_fold[seen])
     visibility, new_rows = plan.visibility[np.ix_(seen, seen)], plan.new_rows[:, seen]
-    plan = FoldPlan(kept[chosen], int(seen.sum()), visibility, new_rows, ageing=ageing)
-    return replace(task, rows=task.rows.pick(chosen), sums=None).measure(plan.folds, plan.n_folds), plan
+    plan = FoldPlan(task.ops.to_device(numbers)[folds[rows]], int(seen.sum()), visibility, new_rows, ageing=ageing)
+    return replace(task, rows=task.rows.pick(rows), sums=None).measure(plan.folds, plan.n_folds), plan
 
 
 def see_new_rows(sums: CategorySums, plan: FoldPlan, ops: Ops) -> CategorySums:
@@ -414,7 +414,7 @@ def as_views(
 
 
 def see_folds(accumulators: Array, visibility: NDArray[np.int64], ops: Ops) -> Array:
-    """Sum the folds that each view sees; the only fold of an only view is not copied."""
+    """Sum the folds that each view sees; if one view sees one fold, the result is a part of the array, not a copy."""
     if len(visibility) == visibility.sum() == 1:
         fold = int(visibility.argmax())
         return accumulators[:, fold : fold + 1]
