@@ -18,7 +18,7 @@ from cpu_fallback.compiled.running_pairs import (
     Q,
     S,
     add_pair,
-    add_signed,
+    add_row,
     are_in_range,
     number_and_weight,
     square_of,
@@ -117,7 +117,11 @@ def sum_piece(numbers: Numbers, begin: int, end: int, centre: float, form: Form,
         if not form.weighted:
             to[N] += n
         begin += n
-    return known & add_signed(numbers, begin, end, 1.0, centre, form, to, 0)
+    for i in range(begin, end):
+        v, weight, product, error = number_and_weight(numbers, np.uint64(i), form)
+        known &= are_in_range(v, weight, product)
+        add_row(v, weight, product, error, centre, form, to, 0)
+    return known
 
 
 @stage

@@ -261,16 +261,3 @@ def number_and_weight(numbers: Numbers, row: np.uint64, form: Form) -> tuple[flo
 def are_in_range(v: float, weight: float, product: float) -> bool:
     """Tell whether pairs can hold the numbers of a row."""
     return is_moderate(v) & is_moderate(weight) & (weight >= 0.0) & is_moderate(product)
-
-
-@stage
-def add_signed(
-    numbers: Numbers, begin: int, end: int, sign: float, centre: float, form: Form, sums: Array, at: int
-) -> bool:
-    """Add neighbouring rows to a line one by one, or take them away; tell whether their numbers are in range."""
-    known = True
-    for i in range(begin, end):
-        v, weight, product, error = number_and_weight(numbers, np.uint64(i), form)
-        known &= are_in_range(v, weight, product)
-        add_row(v, sign * weight, sign * product, sign * error, centre, form, sums, at)
-    return known

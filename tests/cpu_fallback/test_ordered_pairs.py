@@ -188,7 +188,7 @@ class Neighbours:
         self.numbers = kernels.Numbers(self.target.view(np.uint64), kernels.REAL, weight.view(np.uint64), kernels.REAL)
         around = self.pairs.WEIGHED_STEP if weighted else self.pairs.PLAIN_STEP
         self.form = self.pairs.Form(2 * around, around, weighted, True, False, RULES["blend"])
-        self.centre, self.weighted = float(self.target[0]) if n_rows else 0.0, weighted
+        self.centre = float(self.target[0]) if n_rows else 0.0
         exact = [(Fraction(w), Fraction(w) * Fraction(v)) for v, w in zip(self.target, weight, strict=True)]
         squares = [w * (Fraction(v) - Fraction(self.centre)) ** 2 for v, (w, _) in zip(self.target, exact, strict=True)]
         # What the rows before each row add to S, N and Q, and then what all do.
