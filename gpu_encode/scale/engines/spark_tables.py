@@ -121,7 +121,7 @@ def read_folder(spark: Any, path: str) -> tuple[Joined, Any]:
     text = read_record(spark, path)
     if text is None or text == UNFINISHED:
         raise not_saved(path)
-    joined = Joined.from_record(text, path)
+    joined = Joined.from_text(text, path)
     try:
         lines = spark.read.parquet(f"{path}/encodings")
     except AnalysisException:

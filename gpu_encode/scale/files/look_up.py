@@ -162,16 +162,11 @@ class Joined:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_text(cls, text: str) -> Self:
-        """Read the JSON that `to_text` wrote."""
-        known = json.loads(text)
-        return cls(**known | {"keys": [JoinedKey(**key) for key in known["keys"]]})
-
-    @classmethod
-    def from_record(cls, text: str, path: str) -> Self:
+    def from_text(cls, text: str, path: str) -> Self:
         """Read the JSON in the record of a folder; FileNotFoundError if it is none of `to_text`."""
         try:
-            return cls.from_text(text)
+            known = json.loads(text)
+            return cls(**known | {"keys": [JoinedKey(**key) for key in known["keys"]]})
         except (ValueError, TypeError, KeyError) as error:
             raise not_saved(path) from error
 
@@ -203,7 +198,7 @@ class Joined:
             raise not_saved(path) from error
         if texts in ([], [UNFINISHED]):
             raise not_saved(path)
-        joined = cls.from_record(texts[0], path)
+        joined = cls.from_text(texts[0], path)
         if joined.n_lines is not None:
             lines = dataset(f"{folder}/encodings", filesystem=filesystem, format="parquet")
             batches = lines.to_batches(columns=[shuffle.ENCODINGS]) if lines.files else ()
