@@ -529,11 +529,12 @@ def n_columns(plan: Plan) -> int:
 
 def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
     """Sum the rows that new rows see: all rows, but fewer with holdout, blow-up columns, half-lives or windows."""
+    in_order = isinstance(plan, OrderedPlan)
     if isinstance(plan, OrderedPlan) and plan.new_rows is not None:
-        sums, seen = sum_seen_folds(task, plan.new_rows)
-        return see_new_rows(sums, seen, task.ops)
+        plan = plan.new_rows
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
-        return see_new_rows(sum_by_fold(task, plan), plan, task.ops)
+        sums, plan = sum_seen_folds(task, plan) if in_order else (sum_by_fold(task, plan), plan)
+        return see_new_rows(sums, plan, task.ops)
     return task.measure(None, 1)
 
 

@@ -371,7 +371,7 @@ def sum_by_fold(task: EncodingTask, plan: FoldPlan) -> CategorySums:
 def sum_seen_folds(task: EncodingTask, plan: FoldPlan) -> tuple[CategorySums, FoldPlan]:
     """Sum rows by fold, and give the plan of these folds: if new rows see few rows, only folds that they see."""
     seen, folds = plan.new_rows.sum(axis=0) > 0, plan.folds
-    if folds is None or isinstance(folds, FoldPattern) or not seen.any() or task.rule.needs.distribution:
+    if folds is None or isinstance(folds, FoldPattern) or task.rule.needs.distribution:
         return sum_by_fold(task, plan), plan
     chosen = task.ops.to_device(seen)[folds]
     # Copies of most rows would take more memory than the sums of all.
